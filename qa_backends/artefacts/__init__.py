@@ -1,0 +1,1 @@
+"""A checkpoint on disk, and everything that is built from it."""

@@ -1,0 +1,188 @@
+"""The words of the field, as types: what goes into a backend and what comes out of it.
+
+Offsets are Python string indices (code points), half-open. Times are seconds, in fields ending ``_s``.
+Array shapes are written ``[n_windows, seq_len]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question about one text."""
+
+    question: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open character offsets into the context."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSettings:
+    """How a text is cut and how an answer is chosen; the defaults are those SQuAD v2 models are usually measured at."""
+
+    max_seq_len: int = 384
+    stride: int = 128
+    max_question_tokens: int = 64
+    max_answer_tokens: int = 30
+    null_threshold: float = 0.0
+    """No answer when ``null_score - score > null_threshold``."""
+
+
+DEFAULT_SETTINGS = ReaderSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Questions with a piece of their context each, ready for a model: ``[CLS] question [SEP] piece [SEP] padding``.
+
+    ``input_ids``, ``attention_mask`` and ``token_type_ids`` are int64 ``[n_windows, seq_len]``; ``token_type_ids`` is
+    ``None`` for models without segments. ``offsets`` is int64 ``[n_windows, seq_len, 2]``, the characters of the context
+    each token stands for. ``answerable`` is bool ``[n_windows, seq_len]``: true where the token belongs to the context,
+    so that a span may start or end there. ``query_index`` is int64 ``[n_windows]``: which query a window belongs to.
+    """
+
+    input_ids: IntArray
+    attention_mask: IntArray
+    token_type_ids: IntArray | None
+    offsets: IntArray
+    answerable: NDArray[np.bool_]
+    query_index: IntArray
+
+    @property
+    def n_windows(self) -> int:
+        return int(self.input_ids.shape[0])
+
+    @property
+    def seq_len(self) -> int:
+        return int(self.input_ids.shape[1])
+
+    @property
+    def lengths(self) -> IntArray:
+        """``[n_windows]``: tokens of each window without its padding."""
+        return self.attention_mask.sum(axis=1)
+
+    def select(self, rows: IntArray) -> Windows:
+        """The windows ``rows``, in that order, cut to the longest of them."""
+        seq_len = int(self.attention_mask[rows].sum(axis=1).max(initial=1))
+        return Windows(
+            input_ids=self.input_ids[rows, :seq_len],
+            attention_mask=self.attention_mask[rows, :seq_len],
+            token_type_ids=None if self.token_type_ids is None else self.token_type_ids[rows, :seq_len],
+            offsets=self.offsets[rows, :seq_len],
+            answerable=self.answerable[rows, :seq_len],
+            query_index=self.query_index[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SpanLogits:
+    """What an engine makes of windows: float32 ``[n_windows, seq_len]`` on the host, for span starts and ends."""
+
+    start: FloatArray
+    end: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the reader makes of the logits of all windows of one query.
+
+    ``score`` is start logit + end logit of the best span over all windows, ``null_score`` the same of "no answer" (the
+    ``[CLS]`` token), its minimum over windows (Devlin et al. 2019, section 4.3). ``span`` is ``None`` and ``text`` empty
+    when the text holds no answer: a result, not an error. ``confidence`` in 0..1 is the softmax, over every window's
+    best spans and the null score, of the one chosen.
+    """
+
+    text: str
+    span: Span | None
+    score: float
+    null_score: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class StageTimes:
+    """Where the time of one question went, in seconds."""
+
+    tokenise_s: float
+    wait_s: float
+    forward_s: float
+    decode_s: float
+
+    @property
+    def compute_s(self) -> float:
+        """Tokenise + forward + decode: the work, without waiting for other people's."""
+        return self.tokenise_s + self.forward_s + self.decode_s
+
+    @property
+    def total_s(self) -> float:
+        return self.compute_s + self.wait_s
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What really ran, as the engine itself reports it after loading."""
+
+    device: str
+    provider: str
+    precision: str
+    threads: int
+    fused_ops: dict[str, int]
+    file_hash: str
+    versions: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One backend's answer to one query, with its cost."""
+
+    backend: str
+    answer: Answer
+    times: StageTimes
+    n_windows: int
+    ran: Ran
+    notices: tuple[str, ...] = ()
+
+
+class Engine(Protocol):
+    """One runtime. Windows in, logits out; everything else (cutting, choosing the answer, timing) is shared.
+
+    ``forward`` returns arrays on the host, so the device's work has ended when it returns and one clock is fair to
+    every engine. An engine is used by one thread at a time.
+    """
+
+    def load(self, artefact: Path, device: str) -> None:
+        """Reads the artefact and makes it ready on ``device`` (``"cpu"`` or ``"cuda"``).
+
+        Raises:
+            ArtefactError: the files are missing or not what the engine needs.
+            BackendUnavailable: the device or a package is missing.
+        """
+
+    def forward(self, windows: Windows) -> SpanLogits:
+        """float32 ``[n_windows, seq_len]`` start and end logits of all windows in one batch."""
+
+    def describe(self) -> Ran:
+        """What ran: known only after ``load``."""
+
+    def close(self) -> None:
+        """Gives back memory; the engine can be loaded again afterwards."""

@@ -1,0 +1,1 @@
+"""One runtime a file. An engine only turns windows into logits; see ``contract.Engine``."""

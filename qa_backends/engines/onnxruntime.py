@@ -1,0 +1,104 @@
+"""ONNX Runtime: a built graph on the CPU or, with its inputs and outputs bound to device memory, on a CUDA GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qa_backends.artefacts.manifest import file_hash, read_manifest, tool_versions
+from qa_backends.artefacts.onnx_graph import upcast
+from qa_backends.contract import Ran, SpanLogits, Windows
+from qa_backends.errors import ArtefactError, BackendUnavailable
+from qa_backends.threads import thread_count
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import onnxruntime
+
+PROVIDERS: dict[str, list[Any]] = {
+    "cpu": ["CPUExecutionProvider"],
+    # Without this, matrix products of FP32 graphs would silently be TF32.
+    "cuda": [("CUDAExecutionProvider", {"use_tf32": "0"}), "CPUExecutionProvider"],
+}
+OUTPUTS = ("start_logits", "end_logits")
+
+
+class OnnxRuntimeEngine:
+    """One session of one graph. On the CPU an FP16 graph computes in FP32 on its FP16 weights, and says so."""
+
+    def load(self, artefact: Path, device: str) -> None:
+        import torch  # noqa: F401  (first: its CUDA and cuDNN libraries are the ones ONNX Runtime's GPU build finds)
+
+        import onnxruntime
+
+        self._manifest = read_manifest(artefact)
+        self._hash = file_hash(artefact / "model.onnx")
+        self._stored_fp16 = self._manifest.precision == "FP16"
+        upcasting = self._stored_fp16 and device == "cpu"
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = thread_count()
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # Idle threads that keep spinning slow every other engine in this process down, by a factor of 7 on 2 cores.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        try:
+            self._session: onnxruntime.InferenceSession | None = onnxruntime.InferenceSession(
+                _upcast_bytes(artefact) if upcasting else str(artefact / "model.onnx"), options, PROVIDERS[device]
+            )
+        except Exception as error:  # ONNX Runtime raises one class per status, all derived from Exception alone
+            raise ArtefactError(f"ONNX Runtime cannot load {artefact.name}: {error}") from error
+        self._provider = self._session.get_providers()[0]
+        if device == "cuda" and self._provider != "CUDAExecutionProvider":
+            raise BackendUnavailable(
+                "ONNX Runtime found no usable CUDA GPU here and would have fallen back to the CPU.",
+                "Choose the CPU, or install the GPU build for this machine's CUDA: pip install onnxruntime-gpu",
+            )
+        self._device = device
+        self._precision = "FP32" if upcasting else self._manifest.precision
+        self._inputs = [each.name for each in self._session.get_inputs()]
+
+    def forward(self, windows: Windows) -> SpanLogits:
+        assert self._session is not None
+        feeds = {name: np.ascontiguousarray(getattr(windows, name)) for name in self._inputs}
+        if self._device == "cpu":
+            return SpanLogits(*self._session.run(OUTPUTS, feeds))
+        return self._forward_bound(feeds)
+
+    def _forward_bound(self, feeds: dict[str, np.ndarray]) -> SpanLogits:
+        """One copy to the device and one back, instead of one around each operator that would want it."""
+        assert self._session is not None
+        binding = self._session.io_binding()
+        for name, array in feeds.items():
+            binding.bind_cpu_input(name, array)
+        for name in OUTPUTS:
+            binding.bind_output(name, "cuda")
+        self._session.run_with_iobinding(binding)
+        return SpanLogits(*binding.copy_outputs_to_cpu())
+
+    def describe(self) -> Ran:
+        import torch
+
+        notes = ()
+        if self._stored_fp16 and self._precision == "FP32":
+            notes = ("weights stored as FP16, computed in FP32: this CPU path has no FP16 arithmetic",)
+        return Ran(
+            device=torch.cuda.get_device_name() if self._device == "cuda" else "CPU",
+            provider=f"ONNX Runtime {self._provider.removesuffix('ExecutionProvider')}",
+            precision=self._precision,
+            threads=thread_count(),
+            fused_ops={name: count for name, count in self._manifest.fused_ops.items() if count},
+            file_hash=self._hash,
+            versions=tool_versions(),
+            notes=notes,
+        )
+
+    def close(self) -> None:
+        self._session = None
+
+
+def _upcast_bytes(artefact: Path) -> bytes:
+    import onnx
+
+    return upcast(onnx.load(artefact / "model.onnx")).SerializeToString()

@@ -1,0 +1,55 @@
+"""Everything that can go wrong, each message written for the person who reads it: what happened and what to do.
+
+    QAError
+    ├── InputError            the question, text or options cannot be used; the caller can mend it
+    │   └── UnknownBackend    no backend or family of that name
+    ├── BackendUnavailable    a package, device or download is missing on this machine
+    ├── ArtefactError         a checkpoint or built file is missing, broken or not what it says it is
+    │   └── DriftError        a build step changed the logits by more than it may
+    └── BackendFailed         an engine failed while loading or answering
+"""
+
+from __future__ import annotations
+
+
+class QAError(Exception):
+    """Root of the tree. ``str(error)`` is a sentence that can be shown as it is."""
+
+
+class InputError(QAError):
+    """The question, text or options cannot be used."""
+
+
+class UnknownBackend(InputError):
+    """No backend or family of that name."""
+
+
+class BackendUnavailable(QAError):
+    """Something the backend needs is not on this machine.
+
+    ``reason`` says what is missing, ``remedy`` how to get it (a command or a step).
+    """
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(f"{reason} {remedy}")
+        self.reason = reason
+        self.remedy = remedy
+
+
+class ArtefactError(QAError):
+    """A checkpoint or built file is missing, broken or not what it says it is."""
+
+
+class DriftError(ArtefactError):
+    """A build step's logits differ from its parent's by more than the step may change them."""
+
+    def __init__(self, step: str, difference: float, limit: float) -> None:
+        super().__init__(
+            f"The step '{step}' changed the logits by {difference:.3g}, more than the {limit:.3g} it may. "
+            "Nothing was kept; rebuild, and if it happens again report the versions that `build --json` prints."
+        )
+        self.step = step
+
+
+class BackendFailed(QAError):
+    """An engine failed while loading or answering."""

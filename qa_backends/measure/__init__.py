@@ -1,0 +1,1 @@
+"""What things cost and how good they are: timing, comparison, accuracy, and the reports made of them."""

@@ -1,0 +1,63 @@
+"""The machine a measurement was taken on, described so that another can be compared with it."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from qa_backends.artefacts.manifest import tool_versions
+from qa_backends.threads import thread_count
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """``memory_gib`` is the machine's, ``threads`` what this process may use."""
+
+    processor: str
+    threads: int
+    memory_gib: int
+    gpu: str | None
+    system: str
+    python: str
+    versions: dict[str, str]
+    date: str
+
+    def sentence(self) -> str:
+        """For a caption: what was measured on, and when."""
+        cores = f"{self.threads} core{'s' if self.threads != 1 else ''}"
+        return f"{self.gpu or self.processor}, {cores}, {self.memory_gib} GiB, {self.date}"
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def this_machine() -> Machine:
+    import torch
+
+    return Machine(
+        processor=_processor(),
+        threads=thread_count(),
+        memory_gib=round(psutil.virtual_memory().total / 2**30),
+        gpu=torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        versions=tool_versions(),
+        date=datetime.now(UTC).date().isoformat(),
+    )
+
+
+def _processor() -> str:
+    """The processor's name as Linux gives it, with the instruction sets that decide how fast it multiplies."""
+    info = Path("/proc/cpuinfo")
+    if not info.is_file():
+        return platform.processor() or platform.machine()
+    facts = dict(line.split(":", 1) for line in info.read_text().split("\n\n")[0].splitlines() if ":" in line)
+    facts = {key.strip(): value.strip() for key, value in facts.items()}
+    flags = facts.get("flags", "").split()
+    wanted = (("amx_bf16", "AMX"), ("avx512_vnni", "AVX-512 VNNI"), ("avx512f", "AVX-512"), ("avx2", "AVX2"))
+    best = next((name for flag, name in wanted if flag in flags), None)
+    return facts.get("model name", platform.machine()) + (f" ({best})" if best else "")

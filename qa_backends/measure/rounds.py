@@ -1,0 +1,90 @@
+"""Backends taking turns on one question: the measurement behind every comparison.
+
+Engines disturb each other inside one process: a pool of idle threads that still spins takes the cores from the next
+engine. So a backend's runs come in blocks; before each block the others are given time to settle and one run is
+thrown away; and the order is reversed every round (A B C, C B A …), so that a drift of the machine hits all alike.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from qa_backends.contract import StageTimes
+from qa_backends.measure.statistics import LEAST_PAIRS, Ratio, speed_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    Run = Callable[[], StageTimes]
+
+WARM_UP_RUNS = 10
+SETTLE_S = 0.02
+RUNS_PER_BLOCK = 3
+
+
+@dataclass(slots=True)
+class Samples:
+    """Every timed run of each backend, in the order they were taken."""
+
+    times: dict[str, list[StageTimes]] = field(default_factory=dict)
+    warm_up_runs: int = 0
+
+    def compute_s(self, name: str) -> list[float]:
+        return [each.compute_s for each in self.times.get(name, [])]
+
+    def speed_up(self, name: str, reference: str) -> Ratio | None:
+        """``None`` where there are no five pairs."""
+        return speed_up(self.compute_s(reference), self.compute_s(name))
+
+
+def take_turns(runs: Mapping[str, Run], *, seconds: float, rounds: int | None = None) -> Iterator[Samples]:
+    """Measures for at most about ``seconds`` and ``rounds``, yielding what there is after every round.
+
+    Nothing is measured, and nothing yielded, where five rounds would not fit: then one reading is all there is to say.
+    """
+    began = time.perf_counter()
+    deadline = began + seconds
+    samples = Samples({name: [] for name in runs}, _warm_up(runs, began + seconds / 4))
+    order = list(runs)
+    done = 0
+    while rounds is None or done < rounds:
+        round_began = time.perf_counter()
+        per_block = 1 if done == 0 else _block_size(round_cost, deadline - round_began)
+        for name in order:
+            samples.times[name] += _block(runs[name], per_block)
+        order.reverse()
+        round_cost = (time.perf_counter() - round_began) / (per_block + 1)
+        done += 1
+        if done == 1 and time.perf_counter() + 2 * round_cost * (LEAST_PAIRS - 1) > deadline:
+            return
+        yield samples
+        if time.perf_counter() + 2 * round_cost > deadline:
+            return
+
+
+def _warm_up(runs: Mapping[str, Run], deadline: float) -> int:
+    """Up to ``WARM_UP_RUNS`` runs of each, fewer where time is short; returns how many each had at least."""
+    done = 0
+    while done < WARM_UP_RUNS and time.perf_counter() < deadline:
+        for run in runs.values():
+            run()
+        done += 1
+    return done
+
+
+def _block(run: Run, count: int) -> list[StageTimes]:
+    time.sleep(SETTLE_S)
+    run()
+    return [run() for _ in range(count)]
+
+
+def _block_size(cost_of_one_each: float, left: float) -> int:
+    """Runs a block: as many as usual, unless so few rounds are left that single runs are worth more."""
+    return RUNS_PER_BLOCK if left > cost_of_one_each * (RUNS_PER_BLOCK + 1) * LEAST_PAIRS else 1
+
+
+def without_wait(times: StageTimes, tokenise_s: float) -> StageTimes:
+    """A repeated run's times: nobody waits for the device within a turn, and tokenising is charged to each alike."""
+    return replace(times, wait_s=0.0, tokenise_s=tokenise_s)

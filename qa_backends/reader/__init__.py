@@ -1,0 +1,1 @@
+"""What all backends share: question + context → windows → logits → answer."""

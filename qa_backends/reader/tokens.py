@@ -1,0 +1,77 @@
+"""Text to word pieces, with the characters each piece stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from qa_backends.contract import IntArray
+from qa_backends.errors import ArtefactError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """``ids`` int64 ``[n]`` and ``offsets`` int64 ``[n, 2]``, without special tokens."""
+
+    ids: IntArray
+    offsets: IntArray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialIds:
+    """The ids a window is framed with."""
+
+    cls: int
+    sep: int
+    pad: int
+
+
+class WordPieces:
+    """A checkpoint's tokenizer, stripped to what the reader needs.
+
+    Question and context are encoded apart, since a BERT tokenizer splits neither differently for standing beside the
+    other; a text is then tokenised once however many questions are asked about it.
+    """
+
+    def __init__(self, checkpoint: Path) -> None:
+        """Reads ``tokenizer.json`` from the checkpoint's folder.
+
+        Raises:
+            ArtefactError: the file is missing or is not a BERT-like tokenizer.
+        """
+        path = checkpoint / "tokenizer.json"
+        try:
+            self._tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # the tokenizers package raises bare Exception, whatever is wrong with the file
+            raise ArtefactError(f"{path} cannot be read as a tokenizer ({error}). Fetch the checkpoint again.") from error
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self.special = SpecialIds(*(self._id(token) for token in ("[CLS]", "[SEP]", "[PAD]")))
+
+    def _id(self, token: str) -> int:
+        found = self._tokenizer.token_to_id(token)
+        if found is None:
+            raise ArtefactError(f"The tokenizer has no {token} token; only BERT-like checkpoints can be read.")
+        return int(found)
+
+    def encode(self, text: str) -> Tokens:
+        return self.encode_many([text])[0]
+
+    def encode_many(self, texts: Sequence[str]) -> list[Tokens]:
+        # A lone surrogate cannot be handed to the tokenizer (it is no valid UTF-8); "?" keeps every offset in its place.
+        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        encodings = self._tokenizer.encode_batch(clean, add_special_tokens=False)
+        return [
+            Tokens(np.asarray(each.ids, dtype=np.int64), np.asarray(each.offsets, dtype=np.int64).reshape(-1, 2))
+            for each in encodings
+        ]

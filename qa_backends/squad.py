@@ -1,0 +1,82 @@
+"""SQuAD-format files, plain or ``.xz``: the data that models are trained and measured on.
+
+The format is that of Rajpurkar et al. 2018 (SQuAD 2.0); a file in the 1.1 format, without impossible questions, reads
+the same.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from qa_backends.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_FILE_BYTES = 512 * 1024 * 1024
+"""An unpacked data file larger than this is refused, so that a small ``.xz`` cannot fill the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldAnswer:
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question of a data set; ``answers`` is empty where the text holds none."""
+
+    id: str
+    title: str
+    question: str
+    context: str
+    answers: tuple[GoldAnswer, ...]
+
+
+def read_squad(path: Path) -> list[Question]:
+    """All questions of the file, in order.
+
+    Raises:
+        InputError: no such file, or it is not in SQuAD format; the message names the first thing that is wrong.
+    """
+    try:
+        with (lzma.open(path) if path.suffix == ".xz" else path.open("rb")) as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, lzma.LZMAError) as error:
+        raise InputError(f"{path.name} cannot be read: {error}.") from error
+    if len(raw) > MAX_FILE_BYTES:
+        raise InputError(f"{path.name} is larger than {MAX_FILE_BYTES // 2**20} MiB unpacked; split it.")
+    try:
+        document = json.loads(raw)
+    except ValueError as error:
+        raise InputError(f"{path.name} is not JSON: {error}.") from error
+    try:
+        return [_question(article, paragraph, entry) for article, paragraph, entry in _entries(document)]
+    except (KeyError, TypeError) as error:
+        raise InputError(
+            f"{path.name} is not in SQuAD format: expected data → paragraphs → qas with 'id', 'question' and 'answers' "
+            f"({type(error).__name__}: {error})."
+        ) from error
+
+
+def _entries(document: Any) -> list[tuple[Any, Any, Any]]:
+    return [
+        (article, paragraph, entry)
+        for article in document["data"]
+        for paragraph in article["paragraphs"]
+        for entry in paragraph["qas"]
+    ]
+
+
+def _question(article: Any, paragraph: Any, entry: Any) -> Question:
+    return Question(
+        id=str(entry["id"]),
+        title=str(article.get("title", "")),
+        question=str(entry["question"]),
+        context=str(paragraph["context"]),
+        answers=tuple(GoldAnswer(str(gold["text"]), int(gold["answer_start"])) for gold in entry["answers"]),
+    )

@@ -1,0 +1,148 @@
+"""SQuAD questions as training batches: windows with the answer's tokens, grouped by length."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qa_backends.contract import DEFAULT_SETTINGS, IntArray, ReaderSettings
+from qa_backends.reader.tokens import Tokens
+from qa_backends.reader.windows import FRAME_TOKENS, cut, pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import torch
+
+    from qa_backends.reader.tokens import WordPieces
+    from qa_backends.squad import Question
+
+SEQ_LEN_MULTIPLE = 16
+"""Batches are padded to a multiple of this, the tile width of bfloat16 matrix units."""
+POOL_BATCHES = 64
+"""Sequences are sorted by length within a shuffled pool of about so many batches: little padding, random order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One training window: a question, a piece of its context, and the answer's tokens counted from the window's start.
+
+    ``start`` and ``end`` (inclusive) are 0, the ``[CLS]`` token, where the piece holds no answer.
+    """
+
+    question: Tokens
+    piece: Tokens
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return len(self.question) + len(self.piece) + FRAME_TOKENS
+
+
+def answer_tokens(offsets: IntArray, start: int, end: int) -> tuple[int, int] | None:
+    """First and last (inclusive) token that overlap characters ``start:end``; ``None`` if the answer is cut off.
+
+    ``offsets`` is ``[n, 2]``, the piece's.
+    """
+    inside = np.flatnonzero((offsets[:, 0] < end) & (offsets[:, 1] > start))
+    if len(inside) == 0 or offsets[inside[0], 0] > start or offsets[inside[-1], 1] < end:
+        return None
+    return int(inside[0]), int(inside[-1])
+
+
+def examples(
+    questions: Sequence[Question], pieces_of: WordPieces, settings: ReaderSettings = DEFAULT_SETTINGS
+) -> list[Example]:
+    """Every window of every question, labelled with its first gold answer."""
+    contexts = list(dict.fromkeys(each.context for each in questions))
+    encoded = dict(zip(contexts, pieces_of.encode_many(contexts), strict=True))
+    asked = pieces_of.encode_many([each.question for each in questions])
+    found: list[Example] = []
+    for each, question in zip(questions, asked, strict=True):
+        limit = settings.max_question_tokens
+        question = Tokens(question.ids[:limit], question.offsets[:limit])
+        context = encoded[each.context]
+        capacity = settings.max_seq_len - len(question) - FRAME_TOKENS
+        for piece in pieces(len(context), capacity, settings.stride):
+            tokens = Tokens(context.ids[piece.start : piece.stop], context.offsets[piece.start : piece.stop])
+            gold = each.answers[0] if each.answers else None
+            span = answer_tokens(tokens.offsets, gold.start, gold.start + len(gold.text)) if gold else None
+            shift = len(question) + 2
+            found.append(Example(question, tokens, *(span[0] + shift, span[1] + shift) if span else (0, 0)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tensors of one step: ``inputs`` int64 ``[n, seq_len]`` by the model's argument names, labels int64 ``[n]``."""
+
+    inputs: dict[str, torch.Tensor]
+    start: torch.Tensor
+    end: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def epoch_order(lengths: Sequence[int], *, max_tokens: int, seed: int) -> list[list[int]]:
+    """Indices of an epoch's batches: at most ``max_tokens`` with padding, alike in length, in an order set by ``seed``."""
+    rng = random.Random(seed)
+    order = list(range(len(lengths)))
+    rng.shuffle(order)
+    mean = max(1, sum(lengths) // max(1, len(lengths)))
+    pool = POOL_BATCHES * max(1, max_tokens // mean)
+    groups: list[list[int]] = []
+    for at in range(0, len(order), pool):
+        group: list[int] = []
+        for index in sorted(order[at : at + pool], key=lambda i: lengths[i]):
+            if group and (len(group) + 1) * _padded(lengths[index]) > max_tokens:
+                groups.append(group)
+                group = []
+            group.append(index)
+        groups.append(group)
+    rng.shuffle(groups)
+    return groups
+
+
+def _padded(length: int) -> int:
+    return -(-length // SEQ_LEN_MULTIPLE) * SEQ_LEN_MULTIPLE
+
+
+def collate(group: Sequence[Example], pieces_of: WordPieces, settings: ReaderSettings = DEFAULT_SETTINGS) -> Batch:
+    """The examples as one padded batch."""
+    import torch
+
+    windows = cut([(each.question, each.piece) for each in group], pieces_of.special, settings)
+    extra = _padded(windows.seq_len) - windows.seq_len
+
+    def padded(array: IntArray, value: int) -> torch.Tensor:
+        return torch.from_numpy(np.pad(array, ((0, 0), (0, extra)), constant_values=value))
+
+    assert windows.token_type_ids is not None
+    return Batch(
+        inputs={
+            "input_ids": padded(windows.input_ids, pieces_of.special.pad),
+            "attention_mask": padded(windows.attention_mask, 0),
+            "token_type_ids": padded(windows.token_type_ids, 0),
+        },
+        start=torch.tensor([each.start for each in group]),
+        end=torch.tensor([each.end for each in group]),
+    )
+
+
+def stream(
+    data: Sequence[Example], pieces_of: WordPieces, *, max_tokens: int, seed: int, steps: int, skip: int
+) -> Iterator[Batch]:
+    """Batches number ``skip`` to ``steps`` of an endless series of epochs; the same seed gives the same series."""
+    lengths = [len(each) for each in data]
+    done = 0
+    epoch = 0
+    while done < steps:
+        for group in epoch_order(lengths, max_tokens=max_tokens, seed=seed + epoch):
+            if skip <= done < steps:
+                yield collate([data[i] for i in group], pieces_of)
+            done += 1
+        epoch += 1

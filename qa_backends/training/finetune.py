@@ -1,0 +1,94 @@
+"""Fine-tune an encoder to find answer spans (Devlin et al. 2019, section 4.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends.artefacts.checkpoint import load_model, save_model
+from qa_backends.reader.tokens import WordPieces
+from qa_backends.training.data import epoch_order, examples, stream
+from qa_backends.training.loop import Recipe, train
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import torch
+    from transformers import BertForQuestionAnswering
+
+    from qa_backends.squad import Question
+    from qa_backends.training.data import Batch
+    from qa_backends.training.loop import Progress
+
+
+def span_loss(start: torch.Tensor, end: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """Mean cross-entropy of the two positions; logits are ``[n, seq_len]``."""
+    from torch.nn.functional import cross_entropy
+
+    return (cross_entropy(start.float(), batch.start) + cross_entropy(end.float(), batch.end)) / 2
+
+
+def learned(model: BertForQuestionAnswering) -> dict[str, torch.nn.Parameter]:
+    """What is trained: everything but the embedding tables.
+
+    The tables are half of a small model's parameters and seven percent of a step's time, and pre-training has seen
+    far more of each word than a question set shows.
+    """
+    for table in (model.bert.embeddings.word_embeddings, model.bert.embeddings.position_embeddings):
+        table.weight.requires_grad = False
+    return {name: each for name, each in model.named_parameters() if each.requires_grad}
+
+
+def compiled(model: BertForQuestionAnswering) -> BertForQuestionAnswering:
+    """The model as one compiled graph for any batch shape: 1.5 times as fast on CPUs with matrix units."""
+    import torch
+
+    return torch.compile(model, dynamic=True)  # type: ignore[return-value]
+
+
+def finetune(
+    questions: Sequence[Question],
+    *,
+    start_from: Path,
+    folder: Path,
+    passes: float,
+    learning_rate: float,
+    max_tokens: int,
+    seed: int,
+    progress: Progress,
+) -> Path:
+    """Trains on the questions and writes the checkpoint to ``folder/model``, which is returned.
+
+    Raises:
+        InputError: ``folder`` holds a run with other settings.
+        ArtefactError: ``start_from`` is no BERT checkpoint.
+    """
+    import torch
+
+    torch.manual_seed(seed)
+    # No dropout: drawing its random numbers costs a CPU more time than the matrix products.
+    # Plain attention: its backward pass is ten times as fast on CPUs as that of the fused kernel.
+    model = load_model(
+        start_from, attention="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    ).train()
+    words = WordPieces(start_from)
+    data = examples(questions, words)
+    per_pass = len(epoch_order([len(each) for each in data], max_tokens=max_tokens, seed=seed))
+    recipe = Recipe(round(per_pass * passes), learning_rate, 0.01, max_tokens, seed)
+    run = compiled(model)
+
+    def loss_of(batch: Batch, _step: int) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            out = run(**batch.inputs)
+        return span_loss(out.start_logits, out.end_logits, batch)
+
+    train(
+        learned(model),
+        loss_of,
+        lambda skip: stream(data, words, max_tokens=max_tokens, seed=seed, steps=recipe.steps, skip=skip),
+        recipe,
+        folder,
+        progress,
+    )
+    save_model(model, folder / "model", tokenizer_from=start_from, dtype=torch.float16)
+    return folder / "model"

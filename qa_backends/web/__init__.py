@@ -1,0 +1,1 @@
+"""Everything Gradio: the page, its tabs, and what they draw."""

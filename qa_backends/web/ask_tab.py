@@ -1,0 +1,224 @@
+"""The first tab: a text, a question, the backends' answers side by side."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from qa_backends import catalog
+from qa_backends.contract import Query
+from qa_backends.errors import QAError
+from qa_backends.measure.ask import ask
+from qa_backends.measure.results import RESULTS, read_results
+from qa_backends.measure.view import View, as_dict, from_dict, view_of
+from qa_backends.web import charts, render, share
+from qa_backends.web.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qa_backends.runtime import Runtime
+
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "assets" / "examples.json"
+RECORDED = RESULTS / "recorded.json"
+HISTORY_KEEPS = 50
+"""Questions of a visit that its chart shows; older ones are forgotten, so that a visit stays small."""
+WAITING_ROOM = 16
+"""Questions that may be under way or waiting at once; the next ones wait in Gradio's own queue."""
+RUN_TOGETHER = {"concurrency_id": "model", "concurrency_limit": WAITING_ROOM}
+SET_ADDRESS = "(link) => { if (link) history.replaceState(null, '', link); }"
+
+Updates = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Visit:
+    """What one visitor has asked so far."""
+
+    views: tuple[View, ...] = ()
+    replays: int = 0
+
+
+class AskTab:
+    """Widgets of the tab, and the functions behind them."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._draw()
+        self._wire()
+
+    def _draw(self) -> None:
+        first = examples()[0]
+        recorded = recorded_view()
+        self._visit = gr.State(Visit())
+        self._link = gr.Textbox(visible=False)
+        with gr.Row(elem_classes="qa-columns"):
+            with gr.Column(scale=5, min_width=320):
+                self._context = gr.Textbox(
+                    value=first["context"], label="Text", lines=9, max_lines=14, elem_id="qa-context",
+                    placeholder="Paste a text of up to 200,000 characters",
+                )  # fmt: skip
+                self._question = gr.Textbox(
+                    value=first["question"], label="Question", lines=1, max_lines=1, elem_id="qa-question",
+                    placeholder="Ask something the text can answer, then press Enter",
+                )  # fmt: skip
+                with gr.Row(elem_classes="qa-examples"):
+                    self._examples = [gr.Button(each["title"], size="sm", min_width=80) for each in examples()]
+                self._backends = gr.CheckboxGroup(
+                    backend_choices(), value=list(catalog.PRESELECTED), label="Backends", elem_id="qa-backends"
+                )
+                with gr.Row():
+                    self._family = gr.Radio(
+                        [(each.title, each.name) for each in catalog.FAMILIES],
+                        value=catalog.default_family(), label="Family", elem_id="qa-family",
+                    )  # fmt: skip
+                    there = catalog.devices()
+                    names = {"cuda": "GPU", "cpu": "CPU"}
+                    self._device = gr.Radio(
+                        [(names[each], each) for each in there], value=there[0], label="Device", visible=len(there) > 1
+                    )
+                self._ask = gr.Button("Ask", variant="primary", elem_id="qa-ask")
+            with gr.Column(scale=6, min_width=320):
+                self._verdict = gr.HTML(render.verdict(recorded) if recorded else "", elem_id="qa-verdict")
+                self._cards = gr.HTML(render.cards(recorded) if recorded else "", elem_id="qa-cards")
+        self._marked = gr.HTML(render.marked(recorded) if recorded else "", elem_id="qa-marked")
+        with gr.Row(elem_classes="qa-columns"):
+            self._latency = gr.Plot(charts.latency(recorded), show_label=False, elem_id="qa-latency")
+            self._history = gr.Plot(charts.history([]), show_label=False, elem_id="qa-history", visible=False)
+        self._replay_button = gr.Button("Replay in slow motion", size="sm", elem_id="qa-replay-button")
+        self._replay = gr.HTML("", elem_id="qa-replay")
+        with gr.Accordion("Copy as code", open=False):
+            self._python = gr.Code(label="Python", language="python", interactive=False)
+            self._shell = gr.Code(label="Command line", language="shell", interactive=False)
+
+    def _wire(self) -> None:
+        outputs = [self._visit, self._verdict, self._cards, self._marked, self._latency, self._history]
+        after = [self._replay, self._python, self._shell, self._link]
+        gr.on(
+            [self._ask.click, self._question.submit],
+            self.ask,
+            [self._visit, self._context, self._question, self._backends, self._family, self._device],
+            outputs + after,
+            api_name="ask",
+            show_progress="hidden",
+            trigger_mode="once",
+            **RUN_TOGETHER,
+        )
+        self._link.change(None, self._link, None, js=SET_ADDRESS)
+        for button, example in zip(self._examples, examples(), strict=True):
+            button.click(
+                lambda example=example: (example["context"], example["question"]),
+                None,
+                [self._context, self._question],
+                api_visibility="private",
+                queue=False,
+            )
+        self._replay_button.click(
+            self.replay, self._visit, [self._visit, self._replay], api_visibility="private", show_progress="hidden"
+        )
+
+    def ask(
+        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str
+    ) -> Iterator[Updates]:
+        """Draws the comparison as it comes; the last drawing adds the charts, the replay, the code and the link."""
+        view: View | None = None
+        drawn_answers = -1
+        try:
+            group = catalog.family(family)
+            rows = [catalog.backend(name) for name in backends]
+            states = Worker(
+                lambda: (view_of(s) for s in ask(self._runtime, group, rows, Query(question, context), device))
+            )
+            for view in states:
+                new_answers = len(view.answered) > drawn_answers
+                drawn_answers = max(drawn_answers, len(view.answered))
+                yield (
+                    gr.skip(),
+                    render.verdict(view),
+                    render.cards(view),
+                    render.marked(view) if new_answers else gr.skip(),
+                    charts.latency(view) if new_answers and view.answered else gr.skip(),
+                    *[gr.skip()] * 5,
+                )
+        except QAError as error:
+            yield (gr.skip(), render.problem(str(error)), *[gr.skip()] * 8)
+            return
+        if view is None or not view.answered:
+            return
+        visit = Visit((*visit.views, view)[-HISTORY_KEEPS:], visit.replays + 1)
+        names = [card.backend for card in view.cards]
+        yield (
+            visit,
+            render.verdict(view),
+            render.cards(view),
+            render.marked(view),
+            charts.latency(view),
+            gr.update(value=charts.history(visit.views), visible=True),
+            render.replay(view, visit.replays),
+            share.as_python(question, context, family, names),
+            share.as_shell(question, context, family, names),
+            share.link(question, context, family, names),
+        )
+
+    def replay(self, visit: Visit) -> tuple[Visit, str]:
+        """Starts the race again: the visitor's last question, or the recorded one before they asked."""
+        visit = Visit(visit.views, visit.replays + 1)
+        view = visit.views[-1] if visit.views else recorded_view()
+        return visit, render.replay(view, visit.replays) if view else ""
+
+    def open_link(self, request: gr.Request) -> Updates:
+        """Fills the form from the address, where it says something."""
+        found = share.read_link(dict(request.query_params))
+        if found is None:
+            return tuple(gr.skip() for _ in range(4))
+        return found.context or gr.skip(), found.question or gr.skip(), found.backends, found.family
+
+    def wire_link(self, page: gr.Blocks) -> None:
+        page.load(
+            self.open_link,
+            None,
+            [self._context, self._question, self._backends, self._family],
+            api_visibility="private",
+            show_progress="hidden",
+        )
+
+    def answer(
+        self, question: str, context: str, backend: str = catalog.PRESELECTED[-1], family: str = "", device: str = ""
+    ) -> dict[str, Any]:
+        """One backend's answer as JSON, for programs. ``family`` and ``device`` may be empty for the defaults."""
+        try:
+            group, row = catalog.resolve(backend, family or None)
+            states = ask(self._runtime, group, [row], Query(question, context), device or catalog.devices()[0], seconds=0)
+            view = list(states)[-1]
+        except QAError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+        card = as_dict(view_of(view))["cards"][0]
+        if card["error"]:
+            raise gr.Error(card["error"], print_exception=False)
+        return dict(card)
+
+
+def backend_choices() -> list[tuple[str, str]]:
+    """Label and name of each backend; one that cannot run here says so in its label."""
+    return [
+        (f"{row.title} (unavailable: {missing.reason})" if (missing := catalog.unavailable(row)) else row.title, row.name)
+        for row in catalog.BACKENDS
+    ]
+
+
+@cache
+def examples() -> list[dict[str, str]]:
+    return list(json.loads(EXAMPLES.read_text(encoding="utf-8")))
+
+
+@cache
+def recorded_view() -> View | None:
+    """The comparison shown before anybody asks; ``None`` where the project holds none for the weights it ships."""
+    if not RECORDED.is_file():
+        return None
+    return from_dict(read_results(RECORDED)["view"])

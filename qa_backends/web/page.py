@@ -1,0 +1,39 @@
+"""The page: its frame, and the tabs in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from qa_backends.web.ask_tab import RUN_TOGETHER, AskTab
+
+if TYPE_CHECKING:
+    from qa_backends.runtime import Runtime
+
+STYLE = Path(__file__).resolve().parent.parent.parent / "assets" / "style.css"
+TITLE = "Ask once, see every engine answer"
+INTRODUCTION = (
+    "One question, several ways to run the same model. See each answer beside the time it really took, and whether "
+    "the faster ones still agree with the baseline."
+)
+SYSTEM_FONTS = ["system-ui", "sans-serif"]
+
+
+def build_page(runtime: Runtime) -> gr.Blocks:
+    """The whole page. Its style goes to ``launch``, see ``launch_options``."""
+    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=False) as page:
+        gr.HTML(f'<header class="qa-header"><h1>{TITLE}</h1><p>{INTRODUCTION}</p></header>')
+        tab = AskTab(runtime)
+        tab.wire_link(page)
+        gr.api(tab.answer, api_name="answer", **RUN_TOGETHER)
+    return page
+
+
+def launch_options() -> dict[str, Any]:
+    """What Gradio takes at launch: our style, and fonts that every system has, so that nothing is fetched."""
+    theme = gr.themes.Soft(
+        primary_hue="emerald", font=SYSTEM_FONTS, font_mono=["ui-monospace", "monospace"], radius_size="md"
+    )
+    return {"theme": theme, "css_paths": [STYLE], "footer_links": ["api"], "ssr_mode": False, "show_error": True}

@@ -1,0 +1,188 @@
+"""Views as HTML. Everything a person typed passes ``escape``; nothing here runs or measures."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from qa_backends.web.palette import colour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from qa_backends.measure.statistics import Ratio
+    from qa_backends.measure.view import Card, View
+
+EXCERPT_CHARS = 500
+"""Of a long text, so much is shown on either side of a marked answer."""
+WHOLE_UP_TO = 6_000
+"""Texts up to this length are shown whole."""
+REPLAY_LASTS_S = 4.0
+"""The slowest backend takes this long in the replay; the others proportionally less."""
+
+
+def milliseconds(value: float) -> str:
+    """Three significant digits: 0.42, 4.21, 42.1, 421."""
+    for limit, digits in ((1, 2), (10, 2), (100, 1)):
+        if value < limit:
+            return f"{value:.{digits}f} ms"
+    return f"{value:,.0f} ms"
+
+
+def ratio_sentence(ratio: Ratio) -> str:
+    """As in "3.4x faster [3.2-3.6], 24 runs"; an interval that holds 1 is a tie."""
+    interval = f"[{ratio.low:.2g}–{ratio.high:.2g}], {ratio.runs} runs"
+    if ratio.tie:
+        return f"a tie with the baseline {interval}"
+    if ratio.value > 1:
+        return f"{ratio.value:.1f}× faster {interval}"
+    return f"{1 / ratio.value:.1f}× slower [{1 / ratio.high:.2g}–{1 / ratio.low:.2g}], {ratio.runs} runs"
+
+
+def verdict(view: View) -> str:
+    """One sentence: which backend, how much faster, same answer or not, at what cost in F1."""
+    status = f'<p class="qa-status">{escape(view.status)}</p>' if view.status else ""
+    sentence = verdict_text(view)
+    return f'<div class="qa-verdict" aria-live="polite"><p>{escape(sentence)}</p>{status}</div>'
+
+
+def verdict_text(view: View) -> str:
+    timed = view.answered
+    if not timed:
+        return "No backend has answered yet." if view.status else "No backend could answer; the cards say why."
+    best = min(timed, key=lambda card: card.latency_ms or 0.0)
+    if view.baseline is None:
+        return f"{best.title} was fastest with {milliseconds(best.latency_ms or 0)}; tick the baseline to compare."
+    rivals = [card for card in timed if card.speed_up is not None]
+    if not rivals:
+        return (
+            f"{best.title} answered in {milliseconds(best.latency_ms or 0)}."
+            if len(timed) == 1
+            else f"{best.title} was quicker in one reading; too slow here for a comparison with an interval."
+        )
+    best = max(rivals, key=lambda card: card.speed_up.value if card.speed_up else 0.0)
+    assert best.speed_up is not None
+    same = "the same answer" if best.same_answer else "a different answer"
+    return f"{best.title} is {ratio_sentence(best.speed_up)}, with {same}, {_quality(best, view.baseline)}."
+
+
+def _quality(card: Card, baseline: Card) -> str:
+    if card.f1 is None or baseline.f1 is None:
+        return "at a cost in F1 that has not been measured for these weights"
+    difference = card.f1 - baseline.f1
+    cost = f"{abs(difference):.1f} F1 {'less' if difference < 0 else 'more'}"
+    return f"at {cost} on SQuAD v2 ({card.f1:.1f} against {baseline.f1:.1f})"
+
+
+def cards(view: View) -> str:
+    """A card for every backend asked."""
+    label = ""
+    if view.recorded:
+        label = f'<p class="qa-recorded">A recorded comparison ({escape(view.recorded)}). Ask to measure your own.</p>'
+    return f'{label}<div class="qa-cards">{"".join(_card(card, view) for card in view.cards)}</div>'
+
+
+def _card(card: Card, view: View) -> str:
+    head = f'<h3><i style="background:{colour(card.backend)}"></i>{escape(card.title)}</h3>'
+    if card.error:
+        return f'<article class="qa-card qa-failed">{head}<p class="qa-error">{escape(card.error)}</p></article>'
+    if not card.answered or card.parts_ms is None:
+        return f'<article class="qa-card qa-pending">{head}<p class="qa-answer">…</p></article>'
+    text = escape(card.answer) if card.answer is not None else '<em>no answer in this text</em>'
+    parts = " · ".join(f"{name} {milliseconds(value)}" for name, value in card.parts_ms.items())
+    wait = f" · waited {milliseconds(card.wait_ms)}" if card.wait_ms >= 1 else ""
+    return (
+        f'<article class="qa-card">{head}'
+        f'<p class="qa-answer" dir="auto">{text}</p>'
+        f'<p class="qa-time"><b>{milliseconds(card.latency_ms or 0)}</b> <span>{_pace(card, view)}</span></p>'
+        f'<p class="qa-parts">{parts}{wait}</p>'
+        f'<p class="qa-parts">{card.confidence:.0%} confident{_same(card)}{_f1(card)}</p>'
+        f"{''.join(f'<p class=qa-notice>{escape(notice)}</p>' for notice in card.notices)}"
+        f"<details><summary>what ran</summary><p>{escape(card.ran)}; first run (cold) {milliseconds(card.cold_ms)}; "
+        f"time shown: {_how_timed(card)}.</p></details></article>"
+    )
+
+
+def _pace(card: Card, view: View) -> str:
+    if card.speed_up is not None:
+        return escape(ratio_sentence(card.speed_up))
+    if card is view.baseline:
+        return f"the baseline, {card.runs} runs" if card.runs else "the baseline, one reading"
+    return f"{card.runs} runs" if card.runs else "one reading"
+
+
+def _how_timed(card: Card) -> str:
+    return f"median of {card.runs} runs" if card.runs else "one reading, after one run to warm up"
+
+
+def _same(card: Card) -> str:
+    if card.same_answer is None:
+        return ""
+    return " · same answer as the baseline" if card.same_answer else " · <b>not the baseline's answer</b>"
+
+
+def _f1(card: Card) -> str:
+    return "" if card.f1 is None else f" · F1 {card.f1:.1f} on SQuAD v2"
+
+
+def marked(view: View) -> str:
+    """The text with every backend's span underlined in its colour, overlapping ones one below the other."""
+    spans = [(card.span, card) for card in view.answered if card.span is not None]
+    edges = sorted({edge for span, _ in spans for edge in span} | {0, len(view.context)})
+    pieces = []
+    for start, end in zip(edges, edges[1:], strict=False):
+        over = [card for span, card in spans if span[0] <= start and end <= span[1]]
+        text = escape(view.context[start:end])
+        pieces.append(_mark(text, over) if over else _shortened(view.context, start, end))
+    legend = "".join(
+        f'<li><i style="background:{colour(card.backend)}"></i>{escape(card.title)}: '
+        f"{'characters {}–{}'.format(*card.span) if card.span else 'no answer'}</li>"
+        for card in view.answered
+    )
+    return f'<div class="qa-text" dir="auto" tabindex="0">{"".join(pieces)}</div><ul class="qa-legend">{legend}</ul>'
+
+
+def _mark(text: str, over: Sequence[Card]) -> str:
+    """Stacked underlines: one gradient a backend, three pixels high, two apart."""
+    images = ",".join(f"linear-gradient({colour(card.backend)},{colour(card.backend)})" for card in over)
+    places = ",".join(f"0 calc(100% - {5 * level}px)" for level in range(len(over)))
+    style = f"background-image:{images};background-position:{places};padding-bottom:{5 * len(over)}px"
+    names = escape(", ".join(card.title for card in over), quote=True)
+    return f'<mark style="{style}" title="{names}">{text}</mark>'
+
+
+def _shortened(context: str, start: int, end: int) -> str:
+    """Unmarked text; its middle left out where the whole text is long."""
+    if len(context) <= WHOLE_UP_TO or end - start <= 2 * EXCERPT_CHARS:
+        return escape(context[start:end])
+    head = escape(context[start : start + EXCERPT_CHARS]) if start else ""
+    tail = escape(context[end - EXCERPT_CHARS : end]) if end < len(context) else ""
+    left_out = end - start - (EXCERPT_CHARS if head else 0) - (EXCERPT_CHARS if tail else 0)
+    return f'{head}<span class="qa-gap"> … {left_out:,} characters … </span>{tail}'
+
+
+def replay(view: View, number: int) -> str:
+    """A race in slow motion: each backend's dot takes its measured time, stretched by one factor for all.
+
+    ``number`` makes each replay's animation a new one, so that the browser starts it again.
+    """
+    timed = view.answered
+    if not timed:
+        return ""
+    slowest = max(card.latency_ms or 0.0 for card in timed)
+    factor = REPLAY_LASTS_S * 1000 / slowest
+    lanes = "".join(
+        f'<li><span>{escape(card.title)}</span><div class="qa-lane"><i style="background:{colour(card.backend)};'
+        f'animation:qa-race-{number % 2} {(card.latency_ms or 0) * factor / 1000:.2f}s linear forwards"></i></div>'
+        f"<b>{milliseconds(card.latency_ms or 0)}</b></li>"
+        for card in timed
+    )
+    return (
+        f'<div class="qa-replay"><ul>{lanes}</ul><p class="qa-parts">One answer each, slowed down {factor:,.0f} times; '
+        "the times are those measured.</p></div>"
+    )
+
+
+def problem(sentence: str) -> str:
+    """An error where the verdict would stand."""
+    return f'<div class="qa-verdict qa-problem" role="alert"><p>{escape(sentence)}</p></div>'

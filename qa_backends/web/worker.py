@@ -1,0 +1,59 @@
+"""Measuring on a thread of its own, so that a slow or closed browser neither delays a measurement nor keeps a device."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+T = TypeVar("T")
+REDRAW_S = 0.4
+"""Least time between two states that are passed on: drawing costs the cores that are being measured."""
+
+
+class _End:
+    """The last thing a worker sends: what stopped it, if anything did."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+class Worker(Generic[T]):
+    """Runs ``make()`` to its end whether or not anybody still listens; iterating gives its newest states."""
+
+    def __init__(self, make: Callable[[], Iterable[T]]) -> None:
+        self._states: queue.Queue[T | _End] = queue.Queue()
+        self._make = make
+
+    def __iter__(self) -> Iterator[T]:
+        """States as they come, older ones skipped where several are waiting; the last one always comes.
+
+        Raises whatever the work raised.
+        """
+        threading.Thread(target=self._run, daemon=True).start()
+        while True:
+            newest = self._states.get()
+            while not isinstance(newest, _End) and not self._states.empty():
+                following = self._states.get()
+                if isinstance(following, _End):
+                    yield newest
+                newest = following
+            if isinstance(newest, _End):
+                if newest.error is not None:
+                    raise newest.error
+                return
+            yield newest
+            time.sleep(REDRAW_S)
+
+    def _run(self) -> None:
+        try:
+            for state in self._make():
+                self._states.put(state)
+        except BaseException as error:  # handed over whole: the listener raises it in its own thread
+            self._states.put(_End(error))
+        else:
+            self._states.put(_End(None))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +30,11 @@ app = typer.Typer(
 )
 train_app = typer.Typer(no_args_is_help=True, help="Make checkpoints: fine-tune, prune, pack.")
 app.add_typer(train_app, name="train")
+
+ASSETS = Path(__file__).resolve().parent.parent / "assets"
+QUESTIONS = ASSETS / "questions.json"
+EXAMPLES = ASSETS / "examples.json"
+DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 
 errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 console = Console(highlight=False, markup=False)
@@ -120,7 +127,9 @@ def answer(
         return show(reading_as_json(reading) | {"cold_ms": cold_s * 1000})
     text = reading.answer.text if reading.answer.span else "(no answer in this text)"
     cost = f"{reading.times.compute_s * 1000:.1f} ms"
-    console.print(f"{text}\n{reading.answer.confidence:.0%} confident, {cost}, {reading.backend} on {reading.ran.device}")
+    console.print(
+        f"{text}\n{reading.answer.confidence:.0%} confident, {cost}, {reading.backend} on {reading.ran.device}"
+    )
     return None
 
 
@@ -229,17 +238,212 @@ def build(
     return None
 
 
-class _bar:
-    """A progress bar on stderr; entering gives the function that sets how much is done."""
+@app.command()
+def bench(
+    save: Annotated[Path | None, typer.Option("--save", help="Write the results file here.")] = None,
+    backends: Annotated[str, typer.Option("--backends", help="Names with commas between; all by default.")] = "",
+    lengths: Annotated[str, typer.Option("--lengths", help="Tokens a window, with commas between.")] = "32,128,384",
+    runs: Annotated[int, typer.Option("--runs", min=5, help="Timed runs of each backend and length.")] = 60,
+    family: FamilyName = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Latency of whole answers at fixed lengths, backends taking turns."""
+    from qa_backends.measure.bench import bench as measure
+    from qa_backends.measure.results import SCHEMA, write_results
+    from qa_backends.runtime import Runtime
+    from qa_backends.squad import read_squad
 
-    def __init__(self, what: str, total: int) -> None:
-        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
-        self._progress = Progress(*columns, console=errors)
-        self._task = self._progress.add_task(what, total=total, note="")
+    group = catalog.family(family or catalog.default_family())
+    rows = [catalog.resolve(name, group.name)[1] for name in backends.split(",") if name] or list(catalog.BACKENDS)
+    wanted = [_length(each) for each in lengths.split(",")]
+    questions = read_squad(QUESTIONS)
+    text = "\n\n".join(dict.fromkeys(each.context for each in questions))
+    with _bar("lengths", len(wanted)) as advance:
+        found = measure(
+            Runtime(say=say), group, rows, pick_device(device), text, questions[0].question,
+            lengths=wanted, runs=runs, progress=advance,
+        )  # fmt: skip
+    if save:
+        write_results(save, found)
+    if as_json:
+        return show({"schema": SCHEMA, **found})
+    table = Table("backend", "tokens", "p50, ms", "p90, ms", "runs", "against baseline")
+    for each in found["rows"]:
+        ratio = each["speed_up"]
+        pace = f"{ratio['value']:.2f}x [{ratio['low']:.2f}-{ratio['high']:.2f}]" if ratio else "-"
+        p90 = f"{each['p90_ms']:.2f}" if each["p90_ms"] else "-"
+        table.add_row(each["backend"], str(each["tokens"]), f"{each['p50_ms']:.2f}", p90, str(each["runs"]), pace)
+    console.print(table)
+    return None
 
-    def __enter__(self) -> Any:
-        self._progress.start()
-        return lambda done, note="": self._progress.update(self._task, completed=done, note=note)
 
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+def _length(text: str) -> int:
+    if not text.strip().isdigit():
+        raise InputError(f"'{text}' is no number of tokens. Write lengths as in --lengths 32,128,384.")
+    return int(text)
+
+
+@app.command()
+def record(
+    save: Annotated[Path, typer.Option("--save", help="The file the page shows before anybody asks.")],
+    family: FamilyName = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Record the comparison that the page shows on first sight: the first example, the three main backends."""
+    from dataclasses import replace
+
+    from qa_backends.measure.ask import ask
+    from qa_backends.measure.machine import this_machine
+    from qa_backends.measure.results import write_results
+    from qa_backends.measure.view import as_dict, view_of
+    from qa_backends.runtime import Runtime
+
+    group = catalog.family(family or catalog.default_family())
+    example = json.loads(EXAMPLES.read_text(encoding="utf-8"))[0]
+    rows = [catalog.backend(name) for name in ("baseline", "pruned", "pruned-ort-fp16")]
+    query = Query(example["question"], example["context"])
+    last = list(ask(Runtime(say=say), group, rows, query, pick_device(device)))[-1]
+    view = as_dict(replace(view_of(last), recorded=this_machine().sentence()))
+    write_results(save, {"kind": "comparison", "machine": this_machine().as_dict(), "view": view})
+    if as_json:
+        return show(view)
+    console.print(f"recorded {len(view['cards'])} backends in {save}")
+    return None
+
+
+@app.command()
+def report(
+    readme: Annotated[Path, typer.Option("--readme")] = Path("README.md"),
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 where it is stale.")] = False,
+) -> None:
+    """Write the README's table from the results that ship."""
+    from qa_backends.measure.report import refreshed
+
+    content = refreshed(readme)
+    if check and content != readme.read_text(encoding="utf-8"):
+        raise QAError("The README's table is stale. Write it again: python -m qa_backends report")
+    if not check:
+        readme.write_text(content, encoding="utf-8")
+
+
+Data = Annotated[Path, typer.Option("--data", help="SQuAD-format training questions, plain or .xz.")]
+Out = Annotated[Path, typer.Option("--out", help="Folder of the run; a stopped run in it goes on.")]
+Passes = Annotated[float, typer.Option("--passes", help="How often every question is seen.")]
+Rate = Annotated[float, typer.Option("--learning-rate")]
+Tokens = Annotated[int, typer.Option("--batch-tokens", help="Tokens a step, padding included.")]
+Seed = Annotated[int, typer.Option("--seed")]
+
+
+@train_app.command("finetune")
+def train_finetune(
+    data: Data,
+    out: Out,
+    start_from: Annotated[str, typer.Option("--from", help="An encoder: a folder or a Hub id.")] = DEFAULT_ENCODER,
+    passes: Passes = 3.0,
+    learning_rate: Rate = 1.2e-4,
+    batch_tokens: Tokens = 4096,
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """Fine-tune an encoder to find answer spans."""
+    from qa_backends.training.finetune import finetune
+    from qa_backends.training.recipes import encoder_folder, finish
+
+    questions = _questions(data)
+    with _steps() as advance:
+        made = finetune(
+            questions, start_from=encoder_folder(start_from, say), folder=out, passes=passes,
+            learning_rate=learning_rate, max_tokens=batch_tokens, seed=seed, progress=advance,
+        )  # fmt: skip
+    settings = {"start_from": Path(start_from).name, "passes": passes, "learning_rate": learning_rate,
+                "batch_tokens": batch_tokens, "seed": seed, "data": data.name, "questions": len(questions)}  # fmt: skip
+    _made(finish(made, step="finetune", parent=None, settings=settings), made, as_json)
+
+
+@train_app.command("prune")
+def train_prune(
+    data: Data,
+    out: Out,
+    teacher: Annotated[Path, typer.Option("--teacher", help="The fine-tuned checkpoint.")],
+    method: Annotated[str, typer.Option("--method", help="importance or movement.")] = "importance",
+    density: Annotated[
+        float, typer.Option("--density", min=0.05, max=0.95, help="Share of the encoder to keep.")
+    ] = 0.4,
+    passes: Passes = 1.0,
+    learning_rate: Rate = 1.2e-4,
+    batch_tokens: Tokens = 4096,
+    seed: Seed = 2,
+    as_json: Json = False,
+) -> None:
+    """Prune whole heads and FFN columns with the fine-tuned model as teacher, and pack the result."""
+    from qa_backends.training.prune import METHODS, Pruning
+    from qa_backends.training.recipes import finish
+
+    if method not in METHODS:
+        raise InputError(f"There is no method '{method}'. Choose one of: {', '.join(METHODS)}.")
+    questions = _questions(data)
+    with _steps() as advance:
+        made = Pruning(
+            questions, teacher=teacher, folder=out, density=density, passes=passes,
+            learning_rate=learning_rate, max_tokens=batch_tokens, seed=seed, progress=advance,
+        ).run(method)  # fmt: skip
+    settings = {"method": method, "density": density, "passes": passes, "learning_rate": learning_rate,
+                "batch_tokens": batch_tokens, "seed": seed, "data": data.name, "questions": len(questions)}  # fmt: skip
+    _made(finish(made, step="prune", parent=teacher, settings=settings), made, as_json)
+
+
+@train_app.command("pack")
+def train_pack(
+    checkpoint: Annotated[Path, typer.Option("--checkpoint", help="A checkpoint with zeroed heads or columns.")],
+    out: Annotated[Path, typer.Option("--out", help="Where the packed checkpoint goes.")],
+    as_json: Json = False,
+) -> None:
+    """Really remove what was zeroed; packed and masked logits are compared."""
+    from qa_backends.artefacts.hub import checkpoint_from
+
+    packed = checkpoint_from(checkpoint, checkpoint.name, say, out)
+    _made(packed, packed, as_json)
+
+
+def _questions(data: Path) -> list[Any]:
+    from qa_backends.squad import read_squad
+
+    questions = read_squad(data)
+    if not questions:
+        raise InputError(f"{data.name} holds no questions.")
+    return questions
+
+
+@contextmanager
+def _steps() -> Iterator[Any]:
+    """Progress of a training run, its length known once the first step is done."""
+    with _bar("steps", None) as advance:
+        yield lambda step: advance(
+            step.number, f"loss {step.loss:.3f}, {step.questions_per_second:.0f} questions a second", step.of
+        )
+
+
+def _made(manifest_folder: Path, folder: Path, as_json: bool) -> None:
+    from qa_backends.artefacts.manifest import read_manifest
+
+    manifest = asdict(read_manifest(manifest_folder))
+    if as_json:
+        return show({"folder": str(folder), **manifest})
+    console.print(f"{folder}: {manifest['encoder_parameters']:,} encoder parameters, {manifest['bytes'] / 1e6:.1f} MB")
+    return None
+
+
+@contextmanager
+def _bar(what: str, total: int | None) -> Iterator[Any]:
+    """A progress bar on stderr; gives the function that sets how much is done, with a note, and of how much."""
+    note = TextColumn("{task.fields[note]}")
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note)
+    with Progress(*columns, console=errors) as progress:
+        task = progress.add_task(what, total=total, note="")
+
+        def advance(done: int, note: str = "", of: int | None = total) -> None:
+            progress.update(task, completed=done, note=note, total=of)
+
+        yield advance

@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class ReaderSettings:
-    """How a text is cut and how an answer is chosen; the defaults are those SQuAD v2 models are usually measured at."""
+    """How a text is cut and how an answer is chosen; by default as SQuAD v2 models are usually measured."""
 
     max_seq_len: int = 384
     stride: int = 128
@@ -55,9 +55,9 @@ class Windows:
     """Questions with a piece of their context each, ready for a model: ``[CLS] question [SEP] piece [SEP] padding``.
 
     ``input_ids``, ``attention_mask`` and ``token_type_ids`` are int64 ``[n_windows, seq_len]``; ``token_type_ids`` is
-    ``None`` for models without segments. ``offsets`` is int64 ``[n_windows, seq_len, 2]``, the characters of the context
-    each token stands for. ``answerable`` is bool ``[n_windows, seq_len]``: true where the token belongs to the context,
-    so that a span may start or end there. ``query_index`` is int64 ``[n_windows]``: which query a window belongs to.
+    ``None`` for models without segments. ``offsets`` is int64 ``[n_windows, seq_len, 2]``: the characters of the
+    context each token stands for. ``answerable`` is bool ``[n_windows, seq_len]``: true where the token belongs to the
+    context, so that a span may start or end there. ``query_index`` is int64 ``[n_windows]``: whose window it is.
     """
 
     input_ids: IntArray
@@ -106,9 +106,9 @@ class Answer:
     """What the reader makes of the logits of all windows of one query.
 
     ``score`` is start logit + end logit of the best span over all windows, ``null_score`` the same of "no answer" (the
-    ``[CLS]`` token), its minimum over windows (Devlin et al. 2019, section 4.3). ``span`` is ``None`` and ``text`` empty
-    when the text holds no answer: a result, not an error. ``confidence`` in 0..1 is the softmax, over every window's
-    best spans and the null score, of the one chosen.
+    ``[CLS]`` token), its minimum over windows (Devlin et al. 2019, section 4.3). ``span`` is ``None`` and ``text``
+    empty when the text holds no answer: a result, not an error. ``confidence`` in 0..1 is the softmax, over every
+    window's best spans and the null score, of the one chosen.
     """
 
     text: str

@@ -1,12 +1,12 @@
 """Everything that can go wrong, each message written for the person who reads it: what happened and what to do.
 
-    QAError
-    ├── InputError            the question, text or options cannot be used; the caller can mend it
-    │   └── UnknownBackend    no backend or family of that name
-    ├── BackendUnavailable    a package, device or download is missing on this machine
-    ├── ArtefactError         a checkpoint or built file is missing, broken or not what it says it is
-    │   └── DriftError        a build step changed the logits by more than it may
-    └── BackendFailed         an engine failed while loading or answering
+QAError
+├── InputError            the question, text or options cannot be used; the caller can mend it
+│   └── UnknownBackend    no backend or family of that name
+├── BackendUnavailable    a package, device or download is missing on this machine
+├── ArtefactError         a checkpoint or built file is missing, broken or not what it says it is
+│   └── DriftError        a build step changed the logits by more than it may
+└── BackendFailed         an engine failed while loading or answering
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is loaded now: backends loaded on first use, unloaded when memory runs short, and one turn at a time a device."""
+"""What is loaded now: backends are loaded on first use, unloaded when memory runs short, and take turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psutil
 
 from qa_backends import catalog
 from qa_backends.artefacts.build import build
-from qa_backends.artefacts.manifest import weights_of
+from qa_backends.artefacts.manifest import Manifest, read_manifest, weights_of
 from qa_backends.contract import DEFAULT_SETTINGS, Query, ReaderSettings, Reading
 from qa_backends.errors import BackendFailed, InputError, QAError
 from qa_backends.reader.reader import Prepared, Reader
@@ -32,16 +32,19 @@ if TYPE_CHECKING:
 DEFAULT_MEMORY_SHARE = 0.5
 """Share of the machine's memory that loaded weights may take, unless a budget is given."""
 
+BYTES_PER_PARAMETER = 4
+"""Of loaded weights: FP32 is the most any engine computes in."""
+
 
 @dataclass(slots=True)
 class Loaded:
-    """A loaded backend. ``bytes`` estimates its weights in memory; ``load_s`` is what loading took."""
+    """A loaded backend, what it was loaded from, and what that takes of the memory budget."""
 
     engine: Engine
     reader: Reader
     ran: Ran
+    manifest: Manifest
     bytes: int
-    load_s: float
 
 
 Key = tuple[str, str, str]
@@ -110,19 +113,19 @@ class Runtime:
             return self._loaded[key]
 
     def _load(self, group: Family, row: Backend, device: str) -> Loaded:
-        began = time.perf_counter()
         if missing := catalog.unavailable(row):
             raise missing
         reader = self.reader(group)
         checkpoint = catalog.checkpoint_folder(group, row.checkpoint, self._say)
         artefact = build(checkpoint, row.artefact, reference_forward, self._say)
-        size = weights_of(artefact).stat().st_size * (2 if artefact == checkpoint and group.embedded else 1)
+        manifest = read_manifest(artefact)
+        size = manifest.parameters * BYTES_PER_PARAMETER
         self._make_room(size)
         engine = catalog.open_engine(row)
         self._say(f"loading {group.name}/{row.name} on {device} …")
         with _translated(f"{group.name}/{row.name}", "loading"):
             engine.load(artefact, device)
-        return Loaded(engine, reader, engine.describe(), size, time.perf_counter() - began)
+        return Loaded(engine, reader, engine.describe(), manifest, size)
 
     def _make_room(self, size: int) -> None:
         while self._loaded and sum(each.bytes for each in self._loaded.values()) + size > self.budget_bytes:
@@ -164,7 +167,6 @@ class Turn:
             self.runtime.drop((group.name, row.name, self.device))
             raise
         return Reading(name, answer, times, prepared.windows.n_windows, loaded.ran, prepared.notices)
-
 
     def warm_answer(self, group: Family, row: Backend, prepared: Prepared) -> tuple[Reading, float]:
         """The second of two answers, and the seconds of the first: the first run on a new shape is slower."""

@@ -44,7 +44,7 @@ def read_squad(path: Path) -> list[Question]:
         InputError: no such file, or it is not in SQuAD format; the message names the first thing that is wrong.
     """
     try:
-        with (lzma.open(path) if path.suffix == ".xz" else path.open("rb")) as file:
+        with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
     except (OSError, lzma.LZMAError) as error:
         raise InputError(f"{path.name} cannot be read: {error}.") from error

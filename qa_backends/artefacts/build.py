@@ -1,6 +1,6 @@
 """The steps from a checkpoint to what ONNX Runtime runs, each checked against the one before.
 
-    checkpoint ── export ──> onnx ── fuse ──> onnx-fused ── FP16 ──> onnx-fused-fp16
+checkpoint ── export ──> onnx ── fuse ──> onnx-fused ── FP16 ──> onnx-fused-fp16
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 PROBES = (
-    ("What stands on the hill?", "An old mill stands on the hill, and behind it the river turns towards the sea. " * 12),
+    (
+        "What stands on the hill?",
+        "An old mill stands on the hill, and behind it the river turns towards the sea. " * 12,
+    ),
     ("Who keeps the mill?", "Nobody keeps it any more."),
 )
 """Two questions of very different length in one batch, so that a step which mishandles padding is caught."""
@@ -55,7 +58,9 @@ STEPS = {
 }
 
 
-def build(checkpoint: Path, name: str, forward_of: ForwardOf, say: Say = lambda _: None, root: Path | None = None) -> Path:
+def build(
+    checkpoint: Path, name: str, forward_of: ForwardOf, say: Say = lambda _: None, root: Path | None = None
+) -> Path:
     """The folder of the artefact ``name`` made from the checkpoint, with all it depends on; built only where missing.
 
     ``forward_of(folder)`` opens a checkpoint or artefact for comparing logits; ``say`` is told what is being done.
@@ -68,7 +73,12 @@ def build(checkpoint: Path, name: str, forward_of: ForwardOf, say: Say = lambda 
         return checkpoint
     step = STEPS[name]
     parent = build(checkpoint, step.parent, forward_of, say, root)
-    facts = {"step": name, "parent": file_hash(weights_of(parent)), "versions": tool_versions(), "opset": onnx_graph.OPSET}
+    facts = {
+        "step": name,
+        "parent": file_hash(weights_of(parent)),
+        "versions": tool_versions(),
+        "opset": onnx_graph.OPSET,
+    }
 
     def make(folder: Path) -> None:
         say(f"{step.doing} …")

@@ -62,9 +62,9 @@ def checkpoint_from(downloaded: Path, name: str, say: Say, root: Path | None = N
     facts = {"step": "pack", "parent": file_hash(weights), "versions": tool_versions()}
 
     def make(folder: Path) -> None:
-        from qa_backends.artefacts.packing import pack
-
         import torch
+
+        from qa_backends.artefacts.packing import pack
 
         say(f"packing {name} …")
         model = load_model(downloaded)

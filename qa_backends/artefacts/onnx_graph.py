@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from qa_backends.artefacts.checkpoint import load_model, read_config
 from qa_backends.errors import ArtefactError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import onnx
@@ -101,16 +103,14 @@ def expected_fusions(layers: int) -> dict[str, int]:
     return dict(zip(FUSED_OPS, (1, layers, 2 * layers, layers), strict=True))
 
 
-class _quiet:
+@contextmanager
+def _quiet() -> Iterator[None]:
     """Silences exporters that warn of what is checked afterwards anyway: fused counts and logits."""
-
-    def __enter__(self) -> None:
-        self._caught = warnings.catch_warnings()
-        self._caught.__enter__()
-        warnings.simplefilter("ignore")
-        self._disabled = logging.root.manager.disable
-        logging.disable(logging.WARNING)
-
-    def __exit__(self, *_: object) -> None:
-        logging.disable(self._disabled)
-        self._caught.__exit__(None, None, None)
+    disabled = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(disabled)

@@ -68,7 +68,9 @@ class Comparison:
         timed = self.samples.times.get(outcome.row.name)
         if not timed:
             return outcome.reading.times
-        median = {part: statistics.median(getattr(t, part) for t in timed) for part in ("tokenise_s", "forward_s", "decode_s")}
+        median = {
+            part: statistics.median(getattr(t, part) for t in timed) for part in ("tokenise_s", "forward_s", "decode_s")
+        }
         return type(timed[0])(wait_s=outcome.reading.times.wait_s, **median)
 
     def speed_up(self, outcome: Outcome) -> Ratio | None:
@@ -138,7 +140,8 @@ def _turns(turn: Turn, state: Comparison, seconds: float) -> Iterator[Comparison
     state.status = "Taking turns to compare speeds …"
     yield state
     try:
-        for state.samples in take_turns({o.row.name: run_of(o.row) for o in state.answered}, seconds=seconds):
+        for samples in take_turns({each.row.name: run_of(each.row) for each in state.answered}, seconds=seconds):
+            state.samples = samples
             yield state
     except QAError as error:
         state.status = str(error)

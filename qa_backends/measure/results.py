@@ -84,7 +84,9 @@ def add_accuracy(path: Path, row: dict[str, Any]) -> None:
     rows = read_results(path)["rows"] if path.is_file() else []
     same = ("backend", "device", "data", "limit", "seed")
     rows = [each for each in rows if any(each[key] != row[key] for key in same)]
-    write_results(path, {"rows": sorted([*rows, row], key=lambda each: (each["data"], each["backend"], each["device"]))})
+    write_results(
+        path, {"rows": sorted([*rows, row], key=lambda each: (each["data"], each["backend"], each["device"]))}
+    )
 
 
 def shipped_accuracy(group: Family, row: Backend) -> dict[str, Any] | None:

@@ -49,6 +49,7 @@ def take_turns(runs: Mapping[str, Run], *, seconds: float, rounds: int | None = 
     samples = Samples({name: [] for name in runs}, _warm_up(runs, began + seconds / 4))
     order = list(runs)
     done = 0
+    round_cost = 0.0  # seconds of one run of each backend, settling included
     while rounds is None or done < rounds:
         round_began = time.perf_counter()
         per_block = 1 if done == 0 else _block_size(round_cost, deadline - round_began)

@@ -1,6 +1,6 @@
 """The reader: one question through one engine, each stage timed.
 
-    query ── prepare ──> Windows ── forward, in batches ──> SpanLogits ── decode ──> Answer
+query ── prepare ──> Windows ── forward, in batches ──> SpanLogits ── decode ──> Answer
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MAX_CONTEXT_CHARS = 200_000
 MAX_QUESTION_CHARS = 2_000
 BATCH_TOKENS = 16 * 384
-"""Tokens of one forward call, padding included: large enough to fill a CPU's matrix units, small enough to be bounded."""
+"""Tokens of one forward call, padding included: enough to fill a CPU's matrix units, few enough to bound memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,9 @@ def check(query: Query) -> None:
 class Reader:
     """Prepares queries and reads answers for one family of checkpoints (one tokenizer)."""
 
-    def __init__(self, words: WordPieces, settings: ReaderSettings = DEFAULT_SETTINGS, *, segments: bool = True) -> None:
+    def __init__(
+        self, words: WordPieces, settings: ReaderSettings = DEFAULT_SETTINGS, *, segments: bool = True
+    ) -> None:
         self.settings = settings
         self.segments = segments
         self.special = words.special
@@ -80,7 +82,7 @@ class Reader:
         """
         check(query)
         began = time.perf_counter()
-        question, context = self._words.encode_many([query.question, query.context])
+        question, context = self._words.encode(query.question), self._words.encode(query.context)
         if len(context) == 0 or len(question) == 0:
             part = "text" if len(context) == 0 else "question"
             raise InputError(f"The {part} holds no letters, digits or signs that the model knows. Write it in words.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from qa_backends.contract import IntArray
 from qa_backends.errors import ArtefactError
@@ -53,7 +53,9 @@ class WordPieces:
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # the tokenizers package raises bare Exception, whatever is wrong with the file
-            raise ArtefactError(f"{path} cannot be read as a tokenizer ({error}). Fetch the checkpoint again.") from error
+            raise ArtefactError(
+                f"{path} cannot be read as a tokenizer ({error}). Fetch the checkpoint again."
+            ) from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.special = SpecialIds(*(self._id(token) for token in ("[CLS]", "[SEP]", "[PAD]")))
@@ -65,13 +67,20 @@ class WordPieces:
         return int(found)
 
     def encode(self, text: str) -> Tokens:
-        return self.encode_many([text])[0]
+        """One text, on this thread alone: waking the tokenizer's thread pool would cost a short text more than it saves."""
+        return _tokens(self._tokenizer.encode(_valid(text), add_special_tokens=False))
 
     def encode_many(self, texts: Sequence[str]) -> list[Tokens]:
-        # A lone surrogate cannot be handed to the tokenizer (it is no valid UTF-8); "?" keeps every offset in its place.
-        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        encodings = self._tokenizer.encode_batch(clean, add_special_tokens=False)
-        return [
-            Tokens(np.asarray(each.ids, dtype=np.int64), np.asarray(each.offsets, dtype=np.int64).reshape(-1, 2))
-            for each in encodings
-        ]
+        """Many texts, on all cores."""
+        encodings = self._tokenizer.encode_batch([_valid(text) for text in texts], add_special_tokens=False)
+        return [_tokens(each) for each in encodings]
+
+
+def _tokens(encoding: Encoding) -> Tokens:
+    offsets = np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+    return Tokens(np.asarray(encoding.ids, dtype=np.int64), offsets)
+
+
+def _valid(text: str) -> str:
+    """Lone surrogates, which are no valid UTF-8, as "?": every offset stays in its place."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -45,9 +45,7 @@ def cut(
     plan = [
         (query, question, piece)
         for query, (question, context) in enumerate(pairs)
-        for piece in pieces(
-            len(context), settings.max_seq_len - len(question) - FRAME_TOKENS, settings.stride
-        )
+        for piece in pieces(len(context), settings.max_seq_len - len(question) - FRAME_TOKENS, settings.stride)
     ]
     seq_len = max(len(question) + len(piece) + FRAME_TOKENS for _, question, piece in plan)
     shape = (len(plan), seq_len)

@@ -88,7 +88,7 @@ class Batch:
 
 
 def epoch_order(lengths: Sequence[int], *, max_tokens: int, seed: int) -> list[list[int]]:
-    """Indices of an epoch's batches: at most ``max_tokens`` with padding, alike in length, in an order set by ``seed``."""
+    """Indices of an epoch's batches: at most ``max_tokens`` with padding, alike in length, in the seed's order."""
     rng = random.Random(seed)
     order = list(range(len(lengths)))
     rng.shuffle(order)

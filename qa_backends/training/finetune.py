@@ -68,9 +68,7 @@ def finetune(
     torch.manual_seed(seed)
     # No dropout: drawing its random numbers costs a CPU more time than the matrix products.
     # Plain attention: its backward pass is ten times as fast on CPUs as that of the fused kernel.
-    model = load_model(
-        start_from, attention="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
-    ).train()
+    model = load_model(start_from, attention="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0).train()
     words = WordPieces(start_from)
     data = examples(questions, words)
     per_pass = len(epoch_order([len(each) for each in data], max_tokens=max_tokens, seed=seed))

@@ -65,9 +65,10 @@ def choose(
             candidates += [
                 (float(value) / cost, cost, kind, layer, index) for index, value in enumerate(worth) if index != best
             ]
-    kept = [torch.ones_like(each, dtype=torch.bool) for each in heads], [
-        torch.ones_like(each, dtype=torch.bool) for each in columns
-    ]
+    kept = (
+        [torch.ones_like(each, dtype=torch.bool) for each in heads],
+        [torch.ones_like(each, dtype=torch.bool) for each in columns],
+    )
     for _, cost, kind, layer, index in sorted(candidates):
         if spare <= 0:
             break

@@ -7,7 +7,8 @@ Two ways to decide what goes:
 - ``movement``: a score for each head and column is learned along with the weights; the mask keeps the highest, the
   gradient passes straight through it to the scores (Sanh et al. 2020), blocks as in Lagunas et al. 2021.
 
-Both are trained to repeat the teacher's logits: temperature 2, a tenth of the loss from the labels (Lagunas et al. 2021).
+Both are trained to repeat the teacher's logits, at temperature 2 and with a tenth of the loss from the labels, the
+settings of Lagunas et al.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ METHODS = ("importance", "movement")
 TEMPERATURE = 2.0
 LABEL_SHARE = 0.1
 STAGES = ((0.75, 0.1), (0.55, 0.15))
-"""Of importance pruning: density to cut down to, and the share of all training that follows; the rest is at the target."""
+"""Of importance pruning: density to cut to, and the share of training that follows; what is left is at the target."""
 IMPORTANCE_BATCHES = 64
 SCORE_SCALE = 100.0
 """Scores are learned this many times as fast as weights."""
@@ -171,9 +172,7 @@ class Pruning:
         )
 
     def _batches(self, skip: int, steps: int) -> Iterator[Batch]:
-        return stream(
-            self._data, self._words, max_tokens=self._max_tokens, seed=self._seed, steps=steps, skip=skip
-        )
+        return stream(self._data, self._words, max_tokens=self._max_tokens, seed=self._seed, steps=steps, skip=skip)
 
     def _loss(self, student: Logits, batch: Batch) -> torch.Tensor:
         with torch.no_grad():

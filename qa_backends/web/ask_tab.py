@@ -193,7 +193,9 @@ class AskTab:
         """One backend's answer as JSON, for programs. ``family`` and ``device`` may be empty for the defaults."""
         try:
             group, row = catalog.resolve(backend, family or None)
-            states = ask(self._runtime, group, [row], Query(question, context), device or catalog.devices()[0], seconds=0)
+            states = ask(
+                self._runtime, group, [row], Query(question, context), device or catalog.devices()[0], seconds=0
+            )
             view = list(states)[-1]
         except QAError as error:
             raise gr.Error(str(error), print_exception=False) from error
@@ -206,7 +208,10 @@ class AskTab:
 def backend_choices() -> list[tuple[str, str]]:
     """Label and name of each backend; one that cannot run here says so in its label."""
     return [
-        (f"{row.title} (unavailable: {missing.reason})" if (missing := catalog.unavailable(row)) else row.title, row.name)
+        (
+            f"{row.title} (unavailable: {missing.reason})" if (missing := catalog.unavailable(row)) else row.title,
+            row.name,
+        )
         for row in catalog.BACKENDS
     ]
 

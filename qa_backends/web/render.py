@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ def _card(card: Card, view: View) -> str:
         return f'<article class="qa-card qa-failed">{head}<p class="qa-error">{escape(card.error)}</p></article>'
     if not card.answered or card.parts_ms is None:
         return f'<article class="qa-card qa-pending">{head}<p class="qa-answer">…</p></article>'
-    text = escape(card.answer) if card.answer is not None else '<em>no answer in this text</em>'
+    text = escape(card.answer) if card.answer is not None else "<em>no answer in this text</em>"
     parts = " · ".join(f"{name} {milliseconds(value)}" for name, value in card.parts_ms.items())
     wait = f" · waited {milliseconds(card.wait_ms)}" if card.wait_ms >= 1 else ""
     return (
@@ -130,7 +131,7 @@ def marked(view: View) -> str:
     spans = [(card.span, card) for card in view.answered if card.span is not None]
     edges = sorted({edge for span, _ in spans for edge in span} | {0, len(view.context)})
     pieces = []
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         over = [card for span, card in spans if span[0] <= start and end <= span[1]]
         text = escape(view.context[start:end])
         pieces.append(_mark(text, over) if over else _shortened(view.context, start, end))

@@ -1,4 +1,4 @@
-"""Measuring on a thread of its own, so that a slow or closed browser neither delays a measurement nor keeps a device."""
+"""Measuring on a thread of its own: a slow or closed browser neither delays a measurement nor keeps a device."""
 
 from __future__ import annotations
 

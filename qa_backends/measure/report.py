@@ -1,0 +1,74 @@
+"""The README's table, made of measured results and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qa_backends import catalog
+from qa_backends.errors import InputError
+from qa_backends.measure.machine import Machine
+from qa_backends.measure.results import RESULTS, read_results, shipped_accuracy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LATENCY = RESULTS / "latency-cpu.json"
+BEGIN = "<!-- measured: written by `python -m qa_backends report` -->"
+END = "<!-- /measured -->"
+
+
+def table(latency: dict[str, Any]) -> str:
+    """Quality, size and latency of each measured backend, and under it the machine they were measured on."""
+    rows = latency["rows"]
+    lengths = sorted({row["tokens"] for row in rows})
+    head = ["backend", "EM", "F1", "weights, MB", "encoder parameters"]
+    head += [f"{length} tokens, ms" for length in lengths] + ["against baseline"]
+    lines = [" | ".join(head), " | ".join(["---"] + ["---:"] * (len(head) - 1))]
+    for name in dict.fromkeys(row["backend"] for row in rows):
+        own = {row["tokens"]: row for row in rows if row["backend"] == name}
+        lines.append(" | ".join(_cells(name, own, lengths)))
+    machine = Machine(**latency["machine"])
+    runs = min(row["runs"] for row in rows)
+    caption = (
+        "Quality: SQuAD v2.0 dev, all questions, threshold 0. "
+        "Latency: whole answers (tokenise, model, decode), batch 1, "
+        f"median of at least {runs} runs taken in turns; ratio of medians at {lengths[-1]} tokens with its 95 % "
+        f"bootstrap interval. Measured on {machine.sentence()}; torch {machine.versions.get('torch', '?')}, "
+        f"onnxruntime {machine.versions.get('onnxruntime-gpu') or machine.versions.get('onnxruntime', '?')}. "
+        "On a CPU the FP16 weights are computed in FP32."
+    )
+    return "\n".join(f"| {line} |" for line in lines) + f"\n\n{caption}"
+
+
+def _cells(name: str, own: dict[int, dict[str, Any]], lengths: list[int]) -> list[str]:
+    group, row = catalog.resolve(name)
+    quality = shipped_accuracy(group, row)
+    last = own[lengths[-1]]
+    ratio = last["speed_up"]
+    return [
+        f"`{row.name}`",
+        f"{quality['exact']:.1f}" if quality else "not measured",
+        f"{quality['f1']:.1f}" if quality else "not measured",
+        f"{last['bytes'] / 1e6:.1f}",
+        f"{last['encoder_parameters'] / 1e6:.2f} M",
+        *[f"{own[length]['p50_ms']:.1f}" for length in lengths],
+        f"{ratio['value']:.2f}× [{ratio['low']:.2f}–{ratio['high']:.2f}]" if ratio else "1",
+    ]
+
+
+def with_table(readme: str, content: str) -> str:
+    """The README's text with the measured part replaced.
+
+    Raises:
+        InputError: the README has no place for it.
+    """
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"The README has no part between '{BEGIN}' and '{END}'.")
+    return f"{before}{BEGIN}\n{content}\n{END}{after}"
+
+
+def refreshed(readme: Path) -> str:
+    """What the README should say, from the results that ship."""
+    return with_table(readme.read_text(encoding="utf-8"), table(read_results(LATENCY)))

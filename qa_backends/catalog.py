@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from qa_backends.errors import ArtefactError, BackendUnavailable, UnknownBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from qa_backends.contract import Engine
 
@@ -191,6 +192,20 @@ def checkpoint_folder(group: Family, name: str, say: Say) -> Path:
 
     assert source.repository is not None
     return checkpoint_from(fetch(source.repository, source.revision, say), source.repository, say)
+
+
+def download(group: Family, rows: Sequence[Backend], say: Say) -> None:
+    """Fetches what the backends need from the Hub, so that no device is held meanwhile.
+
+    What cannot be fetched is not reported here: it is when a backend asks for it, each in its own name.
+    """
+    from qa_backends.artefacts.hub import fetch
+
+    for name in {BASELINE, *(row.checkpoint for row in rows)}:
+        source = group.checkpoints[name]
+        if source.repository is not None:
+            with suppress(BackendUnavailable):
+                fetch(source.repository, source.revision, say)
 
 
 def devices() -> list[str]:

@@ -304,7 +304,7 @@ def record(
     example = json.loads(EXAMPLES.read_text(encoding="utf-8"))[0]
     rows = [catalog.backend(name) for name in ("baseline", "pruned", "pruned-ort-fp16")]
     query = Query(example["question"], example["context"])
-    last = list(ask(Runtime(say=say), group, rows, query, pick_device(device)))[-1]
+    last = ask(Runtime(say=say), group, rows, query, pick_device(device))
     view = as_dict(replace(view_of(last), recorded=this_machine().sentence()))
     write_results(save, {"kind": "comparison", "machine": this_machine().as_dict(), "view": view})
     if as_json:

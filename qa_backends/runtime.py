@@ -77,28 +77,34 @@ class Runtime:
         return self._devices[device].ahead()
 
     @contextmanager
-    def turn(self, device: str) -> Iterator[Turn]:
-        """The device, alone. Entering waits for earlier turns; the time waited is the turn's ``wait_s``."""
+    def turn(self, device: str, say: Say | None = None) -> Iterator[Turn]:
+        """The device, alone. Entering waits for earlier turns; the time waited is the turn's ``wait_s``.
+
+        ``say`` is told what is being prepared, in place of the runtime's own.
+
+        Raises:
+            InputError: there is no such device.
+        """
         if device not in self._devices:
             raise InputError(f"There is no device '{device}'. Choose one of: {', '.join(self._devices)}.")
         began = time.perf_counter()
         with self._devices[device]:
-            yield Turn(self, device, time.perf_counter() - began)
+            yield Turn(self, device, time.perf_counter() - began, say or self._say)
 
     def loaded(self) -> list[Key]:
         """What is loaded, least recently used first."""
         with self._bookkeeping:
             return list(self._loaded)
 
-    def reader(self, group: Family) -> Reader:
+    def reader(self, group: Family, say: Say | None = None) -> Reader:
         """The family's reader; the baseline's tokenizer serves the whole family."""
         with self._bookkeeping:
             if group.name not in self._readers:
-                folder = catalog.checkpoint_folder(group, catalog.BASELINE, self._say)
+                folder = catalog.checkpoint_folder(group, catalog.BASELINE, say or self._say)
                 self._readers[group.name] = Reader(WordPieces(folder), self.settings)
             return self._readers[group.name]
 
-    def get(self, group: Family, row: Backend, device: str) -> Loaded:
+    def get(self, group: Family, row: Backend, device: str, say: Say | None = None) -> Loaded:
         """The backend, loaded if it is not; call it within a turn of the device.
 
         Raises:
@@ -108,29 +114,29 @@ class Runtime:
         key = (group.name, row.name, device)
         with self._bookkeeping:
             if key not in self._loaded:
-                self._loaded[key] = self._load(group, row, device)
+                self._loaded[key] = self._load(group, row, device, say or self._say)
             self._loaded.move_to_end(key)
             return self._loaded[key]
 
-    def _load(self, group: Family, row: Backend, device: str) -> Loaded:
+    def _load(self, group: Family, row: Backend, device: str, say: Say) -> Loaded:
         if missing := catalog.unavailable(row):
             raise missing
-        reader = self.reader(group)
-        checkpoint = catalog.checkpoint_folder(group, row.checkpoint, self._say)
-        artefact = build(checkpoint, row.artefact, reference_forward, self._say)
+        reader = self.reader(group, say)
+        checkpoint = catalog.checkpoint_folder(group, row.checkpoint, say)
+        artefact = build(checkpoint, row.artefact, reference_forward, say)
         manifest = read_manifest(artefact)
         size = manifest.parameters * BYTES_PER_PARAMETER
-        self._make_room(size)
+        self._make_room(size, say)
         engine = catalog.open_engine(row)
-        self._say(f"loading {group.name}/{row.name} on {device} …")
+        say(f"loading {group.name}/{row.name} on {device} …")
         with _translated(f"{group.name}/{row.name}", "loading"):
             engine.load(artefact, device)
         return Loaded(engine, reader, engine.describe(), manifest, size)
 
-    def _make_room(self, size: int) -> None:
+    def _make_room(self, size: int, say: Say) -> None:
         while self._loaded and sum(each.bytes for each in self._loaded.values()) + size > self.budget_bytes:
             key, oldest = self._loaded.popitem(last=False)
-            self._say(f"unloading {'/'.join(key[:2])} to stay within the memory budget …")
+            say(f"unloading {'/'.join(key[:2])} to stay within the memory budget …")
             oldest.engine.close()
 
     def drop(self, key: Key) -> None:
@@ -147,10 +153,11 @@ class Turn:
     runtime: Runtime
     device: str
     wait_s: float
+    say: Say
 
     def prepare(self, group: Family, query: Query) -> Prepared:
         """Tokenises and cuts the query once for all backends of the family."""
-        return self.runtime.reader(group).prepare(query)
+        return self.runtime.reader(group, self.say).prepare(query)
 
     def answer(self, group: Family, row: Backend, prepared: Prepared) -> Reading:
         """One backend's answer, timed.
@@ -158,7 +165,7 @@ class Turn:
         Raises:
             BackendFailed: the engine died while answering; it is unloaded, so that the next question starts it afresh.
         """
-        loaded = self.runtime.get(group, row, self.device)
+        loaded = self.runtime.get(group, row, self.device, self.say)
         name = f"{group.name}/{row.name}"
         try:
             with _translated(name, "answering"):

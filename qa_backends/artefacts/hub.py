@@ -26,7 +26,7 @@ REMEDY = "Connect to the internet and ask again, or choose the family 'minilm', 
 
 
 def fetch(repository: str, revision: str | None, say: Say) -> Path:
-    """A local folder with the repository's config, tokenizer and safetensors weights; progress is shown on stderr.
+    """A local folder with the repository's config, tokenizer and safetensors weights; ``say`` is told how far it is.
 
     Many older repositories hold pickled weights only, with a safetensors copy waiting in a pull request of the Hub's
     conversion service. Without a pinned ``revision``, such a copy is looked for; pickled weights are never read.
@@ -39,16 +39,31 @@ def fetch(repository: str, revision: str | None, say: Say) -> Path:
 
     say(f"downloading {repository} from the Hugging Face Hub …")
     try:
-        folder = Path(snapshot_download(repository, revision=revision, allow_patterns=FILES))
+        bar = progress_bar(repository, say)
+        folder = Path(snapshot_download(repository, revision=revision, allow_patterns=FILES, tqdm_class=bar))
         if (folder / "model.safetensors").is_file():
             return folder
         for ref in HfApi().list_repo_refs(repository, include_pull_requests=True).pull_requests or []:
-            converted = Path(snapshot_download(repository, revision=ref.ref, allow_patterns=FILES))
+            converted = Path(snapshot_download(repository, revision=ref.ref, allow_patterns=FILES, tqdm_class=bar))
             if (converted / "model.safetensors").is_file():
                 return converted
     except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
         raise BackendUnavailable(f"The Hugging Face Hub could not be reached for {repository}.", REMEDY) from error
     raise BackendUnavailable(f"{repository} holds no safetensors weights, and pickled ones are not read.", REMEDY)
+
+
+def progress_bar(repository: str, say: Say) -> type:
+    """A progress bar class for the Hub's client that says how many files have come, and keeps the client's own bars."""
+    from huggingface_hub.utils import tqdm
+
+    class Told(tqdm):
+        def update(self, n: float | None = 1) -> bool | None:
+            shown = super().update(n)
+            if self.total:
+                say(f"downloading {repository}: {self.n:,.0f} of {self.total:,.0f} {self.unit} …")
+            return shown
+
+    return Told
 
 
 def checkpoint_from(downloaded: Path, name: str, say: Say, root: Path | None = None) -> Path:

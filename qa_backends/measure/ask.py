@@ -1,6 +1,6 @@
 """One question put to several backends: first an answer of each, then turns to tighten the comparison.
 
-The states this yields are what the page draws; nothing here knows of the page.
+Whoever asks is handed the comparison as it grows; nothing here knows of the page that draws it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from qa_backends.measure.rounds import Samples, take_turns, without_wait
 from qa_backends.reader.reader import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Query, Reading, StageTimes
     from qa_backends.measure.statistics import Ratio
     from qa_backends.reader.reader import Prepared
     from qa_backends.runtime import Runtime, Turn
+
+    Emit = Callable[["Comparison"], None]
 
 LIVE_SECONDS = 3.0
 TOKENISE_RUNS = 5
@@ -94,55 +96,62 @@ def ask(
     device: str,
     *,
     seconds: float = LIVE_SECONDS,
-) -> Iterator[Comparison]:
-    """Yields the comparison whenever it has something new, the last one with an empty status.
+    emit: Emit = lambda _: None,
+) -> Comparison:
+    """Asks every backend and returns the comparison; ``emit`` is given it whenever it has something new.
+
+    ``seconds`` bounds the turns after the first answers; 0 leaves them out. What goes wrong with one backend is in its
+    outcome, while the others' results stay.
 
     Raises:
-        InputError: nothing to ask, or nobody to ask it of. What goes wrong with one backend is in its outcome.
+        InputError: nothing to ask, or nobody to ask it of.
+        QAError: the family's tokenizer cannot be had, so that no backend can answer.
     """
     check(query)
     if not rows:
         raise InputError("No backend is chosen. Tick at least one.")
     state = Comparison(query, group, device, [Outcome(row) for row in rows])
-    ahead = runtime.waiting(device)
-    if ahead:
-        state.status = f"Waiting: {ahead} question{'s' if ahead > 1 else ''} ahead of yours …"
-        yield state
-    with runtime.turn(device) as turn:
-        state.status = "Reading the text …"
-        yield state
+
+    def say(status: str) -> None:
+        state.status = status
+        emit(state)
+
+    catalog.download(group, rows, say)
+    if ahead := runtime.waiting(device):
+        say(f"Waiting: {ahead} question{'s' if ahead > 1 else ''} ahead of yours …")
+    with runtime.turn(device, say) as turn:
+        say("Reading the text …")
         prepared = turn.prepare(group, query)
-        yield from _first_answers(turn, state, prepared)
+        for outcome in state.outcomes:
+            say(f"{outcome.row.title} is answering …")
+            try:
+                outcome.reading, outcome.cold_s = turn.warm_answer(group, outcome.row, prepared)
+            except QAError as error:
+                outcome.error = str(error)
         if seconds > 0 and state.answered:
-            yield from _turns(turn, state, seconds)
-    state.status = ""
-    yield state
+            _take_turns(turn, state, prepared, seconds, say)
+    say("")
+    return state
 
 
-def _first_answers(turn: Turn, state: Comparison, prepared: Prepared) -> Iterator[Comparison]:
-    for outcome in state.outcomes:
-        state.status = f"{outcome.row.title} is preparing and answering …"
-        yield state
-        try:
-            outcome.reading, outcome.cold_s = turn.warm_answer(state.group, outcome.row, prepared)
-        except QAError as error:
-            outcome.error = str(error)
-        yield state
-
-
-def _turns(turn: Turn, state: Comparison, seconds: float) -> Iterator[Comparison]:
+def _take_turns(turn: Turn, state: Comparison, prepared: Prepared, seconds: float, say: Callable[[str], None]) -> None:
+    """Tightens the comparison; a backend that dies meanwhile loses its answer to the sentence that says so."""
+    say("Taking turns to compare speeds …")
     tokenise_s = statistics.median(turn.prepare(state.group, state.query).tokenise_s for _ in range(TOKENISE_RUNS))
-    prepared = turn.prepare(state.group, state.query)
 
-    def run_of(row: Backend) -> Callable[[], StageTimes]:
-        return lambda: without_wait(turn.answer(state.group, row, prepared).times, tokenise_s)
+    def run_of(outcome: Outcome) -> Callable[[], StageTimes]:
+        def run() -> StageTimes:
+            try:
+                return without_wait(turn.answer(state.group, outcome.row, prepared).times, tokenise_s)
+            except QAError as error:
+                outcome.reading, outcome.error = None, str(error)
+                raise
 
-    state.status = "Taking turns to compare speeds …"
-    yield state
+        return run
+
     try:
-        for samples in take_turns({each.row.name: run_of(each.row) for each in state.answered}, seconds=seconds):
+        for samples in take_turns({each.row.name: run_of(each) for each in state.answered}, seconds=seconds):
             state.samples = samples
-            yield state
-    except QAError as error:
-        state.status = str(error)
-        yield state
+            say(state.status)
+    except QAError:
+        state.samples = Samples()  # one of a round is missing, so what is left are the first readings

@@ -67,7 +67,7 @@ class WordPieces:
         return int(found)
 
     def encode(self, text: str) -> Tokens:
-        """One text, on this thread alone: waking the tokenizer's thread pool would cost a short text more than it saves."""
+        """One text, on this thread: waking the tokenizer's thread pool would cost a short text more than it saves."""
         return _tokens(self._tokenizer.encode(_valid(text), add_special_tokens=False))
 
     def encode_many(self, texts: Sequence[str]) -> list[Tokens]:

@@ -131,8 +131,9 @@ class AskTab:
         try:
             group = catalog.family(family)
             rows = [catalog.backend(name) for name in backends]
-            states = Worker(
-                lambda: (view_of(s) for s in ask(self._runtime, group, rows, Query(question, context), device))
+            query = Query(question, context)
+            states = Worker[View](
+                lambda put: ask(self._runtime, group, rows, query, device, emit=lambda state: put(view_of(state)))
             )
             for view in states:
                 new_answers = len(view.answered) > drawn_answers
@@ -193,13 +194,11 @@ class AskTab:
         """One backend's answer as JSON, for programs. ``family`` and ``device`` may be empty for the defaults."""
         try:
             group, row = catalog.resolve(backend, family or None)
-            states = ask(
-                self._runtime, group, [row], Query(question, context), device or catalog.devices()[0], seconds=0
-            )
-            view = list(states)[-1]
+            where = device or catalog.devices()[0]
+            found = ask(self._runtime, group, [row], Query(question, context), where, seconds=0)
         except QAError as error:
             raise gr.Error(str(error), print_exception=False) from error
-        card = as_dict(view_of(view))["cards"][0]
+        card = as_dict(view_of(found))["cards"][0]
         if card["error"]:
             raise gr.Error(card["error"], print_exception=False)
         return dict(card)

@@ -33,7 +33,7 @@ def latency(view: View | None) -> go.Figure:
             marker={"color": [colour(card.backend) for card in timed], "opacity": opacity},
             hovertemplate="%{y}: " + part + " %{x:.2f} ms<extra></extra>",
         )
-    figure.update_layout(barmode="stack", showlegend=False, **_layout("This question: tokenise, model, decode", "ms"))
+    figure.update_layout(barmode="stack", showlegend=False, **_layout("This question, ms: tokenise · model · decode"))
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
@@ -61,17 +61,17 @@ def history(visit: Sequence[View]) -> go.Figure:
                 line={"color": colour(row.name)},
                 hovertemplate="%{y:.2f} ms<br>%{customdata}<extra>" + row.title + "</extra>",
             )
-    figure.update_layout(**_layout("This visit, question by question", ""))
-    figure.update_layout(legend={"orientation": "h", "y": -0.2})
-    figure.update_xaxes(dtick=1 if len(visit) < 12 else None, title="question")
-    figure.update_yaxes(rangemode="tozero", title="ms")
+    figure.update_layout(**_layout("This visit, question by question"))
+    figure.update_layout(legend={"orientation": "h", "y": -0.25}, margin={"b": 70})
+    figure.update_xaxes(dtick=1 if len(visit) < 12 else None, range=[0.5, len(visit) + 0.5])
+    figure.update_yaxes(rangemode="tozero", ticksuffix=" ms")
     return figure
 
 
-def _layout(title: str, x_title: str) -> dict[str, Any]:
+def _layout(title: str) -> dict[str, Any]:
     return {
-        "title": {"text": title, "font": {"size": 14}, "x": 0, "xref": "paper"},
-        "xaxis": {"title": x_title, "gridcolor": GRID, "zeroline": False, "fixedrange": True},
+        "title": {"text": title, "font": {"size": 13}, "x": 0, "xref": "container", "pad": {"l": 12}},
+        "xaxis": {"gridcolor": GRID, "zeroline": False, "fixedrange": True},
         "yaxis": {"gridcolor": GRID, "zeroline": False, "fixedrange": True},
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,

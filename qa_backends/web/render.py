@@ -97,7 +97,7 @@ def _card(card: Card, view: View) -> str:
         f'<p class="qa-answer" dir="auto">{text}</p>'
         f'<p class="qa-time"><b>{milliseconds(card.latency_ms or 0)}</b> <span>{_pace(card, view)}</span></p>'
         f'<p class="qa-parts">{parts}{wait}</p>'
-        f'<p class="qa-parts">{card.confidence:.0%} confident{_same(card)}{_f1(card)}</p>'
+        f'<p class="qa-parts">{card.confidence:.0%} confident{_same(card, view)}{_f1(card)}</p>'
         f"{''.join(f'<p class=qa-notice>{escape(notice)}</p>' for notice in card.notices)}"
         f"<details><summary>what ran</summary><p>{escape(card.ran)}; first run (cold) {milliseconds(card.cold_ms)}; "
         f"time shown: {_how_timed(card)}.</p></details></article>"
@@ -116,8 +116,8 @@ def _how_timed(card: Card) -> str:
     return f"median of {card.runs} runs" if card.runs else "one reading, after one run to warm up"
 
 
-def _same(card: Card) -> str:
-    if card.same_answer is None:
+def _same(card: Card, view: View) -> str:
+    if card.same_answer is None or card is view.baseline:
         return ""
     return " · same answer as the baseline" if card.same_answer else " · <b>not the baseline's answer</b>"
 

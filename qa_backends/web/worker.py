@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
 REDRAW_S = 0.4
@@ -23,11 +23,11 @@ class _End:
 
 
 class Worker(Generic[T]):
-    """Runs ``make()`` to its end whether or not anybody still listens; iterating gives its newest states."""
+    """Runs ``work(put)`` to its end whether or not anybody listens; iterating gives the newest of what it puts."""
 
-    def __init__(self, make: Callable[[], Iterable[T]]) -> None:
+    def __init__(self, work: Callable[[Callable[[T], None]], object]) -> None:
         self._states: queue.Queue[T | _End] = queue.Queue()
-        self._make = make
+        self._work = work
 
     def __iter__(self) -> Iterator[T]:
         """States as they come, older ones skipped where several are waiting; the last one always comes.
@@ -51,8 +51,7 @@ class Worker(Generic[T]):
 
     def _run(self) -> None:
         try:
-            for state in self._make():
-                self._states.put(state)
+            self._work(self._states.put)
         except BaseException as error:  # handed over whole: the listener raises it in its own thread
             self._states.put(_End(error))
         else:

@@ -46,17 +46,17 @@ def read_squad(path: Path) -> list[Question]:
     try:
         with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, lzma.LZMAError) as error:
+    except (OSError, EOFError, lzma.LZMAError) as error:
         raise InputError(f"{path.name} cannot be read: {error}.") from error
     if len(raw) > MAX_FILE_BYTES:
         raise InputError(f"{path.name} is larger than {MAX_FILE_BYTES // 2**20} MiB unpacked; split it.")
     try:
         document = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not JSON: {error}.") from error
     try:
         return [_question(article, paragraph, entry) for article, paragraph, entry in _entries(document)]
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path.name} is not in SQuAD format: expected data → paragraphs → qas with 'id', 'question' and 'answers' "
             f"({type(error).__name__}: {error})."
@@ -76,7 +76,14 @@ def _question(article: Any, paragraph: Any, entry: Any) -> Question:
     return Question(
         id=str(entry["id"]),
         title=str(article.get("title", "")),
-        question=str(entry["question"]),
-        context=str(paragraph["context"]),
-        answers=tuple(GoldAnswer(str(gold["text"]), int(gold["answer_start"])) for gold in entry["answers"]),
+        question=_text(entry["question"]),
+        context=_text(paragraph["context"]),
+        answers=tuple(GoldAnswer(_text(gold["text"]), int(gold["answer_start"])) for gold in entry["answers"]),
     )
+
+
+def _text(value: Any) -> str:
+    """The value, if it is text: a number or a null must not be read as a word."""
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, found {type(value).__name__}")
+    return value

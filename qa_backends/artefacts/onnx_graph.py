@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import onnx
 
 OPSET = 17
+FUSED_DOMAIN = "com.microsoft"
 FUSED_OPS = ("EmbedLayerNormalization", "Attention", "SkipLayerNormalization", "BiasGelu")
 
 
@@ -56,6 +57,8 @@ def fuse(parent: Path, folder: Path, checkpoint: Path) -> None:
             f"The step 'fuse' made {counts} of the graph, where {expected} was expected; nothing was kept. "
             "Install the pinned versions: pip install -r requirements.txt"
         )
+    if all(each.domain != FUSED_DOMAIN for each in optimised.model.opset_import):
+        optimised.model.opset_import.append(onnx.helper.make_opsetid(FUSED_DOMAIN, 1))
     onnx.save(optimised.model, folder / "model.onnx")
 
 

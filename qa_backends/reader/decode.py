@@ -23,10 +23,18 @@ def decode(query: Query, windows: Windows, logits: SpanLogits, settings: ReaderS
     """The answer to ``query``, given the logits of all its windows and of nothing else.
 
     Scores are sums of raw logits, comparable across windows; a softmax within each window, as pipelines take, is not.
+    A text without a single token has no answer.
+
+    Raises:
+        ValueError: the logits are infinite or not numbers, as after an overflow in FP16.
     """
     null_score = float((logits.start[:, 0] + logits.end[:, 0]).min())
+    if not windows.answerable.any():
+        return Answer("", None, float("-inf"), null_score, 1.0)
     spans, scores = best_spans(windows, logits, settings)
-    best = int(np.argmax(scores))
+    if len(scores) == 0 or not np.isfinite(null_score):
+        raise ValueError("the model's logits are not finite")
+    best = np.lexsort((spans[:, 1], spans[:, 0], -scores))[0]  # of equal scores the first and shortest
     score = float(scores[best])
     answered = null_score - score <= settings.null_threshold
     confidence = _share(score if answered else null_score, np.append(scores, np.float32(null_score)))
@@ -39,7 +47,7 @@ def decode(query: Query, windows: Windows, logits: SpanLogits, settings: ReaderS
 def best_spans(windows: Windows, logits: SpanLogits, settings: ReaderSettings) -> tuple[IntArray, FloatArray]:
     """The best spans of each window: character offsets ``[n, 2]`` and scores ``[n]``.
 
-    A span seen in two overlapping windows counts once, with its higher score.
+    A span seen twice counts once, with its higher score: in overlapping windows, or by tokens that share a character.
     """
     found = [
         _best_of(windows.offsets[at], windows.answerable[at], logits.start[at], logits.end[at], settings)
@@ -48,11 +56,9 @@ def best_spans(windows: Windows, logits: SpanLogits, settings: ReaderSettings) -
     ]
     spans = np.concatenate([each for each, _ in found])
     scores = np.concatenate([each for _, each in found])
-    if windows.n_windows == 1:
-        return spans, scores
     order = np.argsort(-scores, kind="stable")
-    _, first_seen = np.unique(spans[order], axis=0, return_index=True)
-    keep = order[np.sort(first_seen)]
+    _, first_seen = np.unique(spans[order, 0] << 32 | spans[order, 1], return_index=True)
+    keep = order[first_seen]
     return spans[keep], scores[keep]
 
 
@@ -82,7 +88,7 @@ def _share(score: float, against: FloatArray) -> float:
 
 
 def _whole_character(context: str, end: int) -> int:
-    """``end`` moved past combining marks: a tokenizer that strips accents ends a word before its last accent."""
-    while end < len(context) and unicodedata.combining(context[end]):
+    """``end`` moved past marks of the last letter (category Mn), which a tokenizer that strips accents leaves out."""
+    while end < len(context) and unicodedata.category(context[end]) == "Mn":
         end += 1
     return end

@@ -1,0 +1,41 @@
+"""Fixtures that tests share: a build cache of their own, a runtime, a small random checkpoint."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers import random_bert
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from qa_backends.runtime import Runtime
+
+# Before anything is imported: nothing in a test may reach the Hub, and Gradio reports to nobody.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A build cache that starts empty and is shared by the whole run, also with processes that tests start."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QA_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def runtime(cache: Path) -> Runtime:
+    """One runtime for all tests that only ask it."""
+    from qa_backends.runtime import Runtime
+
+    return Runtime()
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    return random_bert(tmp_path / "tiny")

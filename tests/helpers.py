@@ -1,0 +1,32 @@
+"""What tests share: where the embedded models are, a text to ask about, and small random checkpoints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BASELINE = ROOT / "assets" / "models" / "minilm" / "baseline"
+TEXT = "Anna planted an apple tree behind the school. Ben watered it every day for 12 years, until it bore fruit."
+QUESTION = "Who watered the tree?"
+
+
+def random_bert(folder: Path, *, layers: int = 2, heads: int = 4, columns: int = 48, seed: int = 0) -> Path:
+    """A random BERT of 32 dimensions with the embedded tokenizer, saved as a checkpoint of float32 weights."""
+    import torch
+    from transformers import BertConfig
+
+    from qa_backends.artefacts.checkpoint import empty_model, save_model
+
+    torch.manual_seed(seed)
+    vocabulary = json.loads((BASELINE / "config.json").read_text())["vocab_size"]
+    config = BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=32,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=columns,
+        initializer_range=0.5,
+    )
+    save_model(empty_model(config), folder, tokenizer_from=BASELINE, dtype=torch.float32)
+    return folder

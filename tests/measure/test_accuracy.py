@@ -1,0 +1,182 @@
+"""Exact match and F1, worked out by hand, and independent of how the questions were grouped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qa_backends.contract import Answer, Query, ReaderSettings, Span, SpanLogits, Windows
+from qa_backends.measure import accuracy
+from qa_backends.measure.accuracy import Scored, evaluate, sample, score, summarise
+from qa_backends.reader.reader import Reader
+from qa_backends.reader.tokens import WordPieces
+from qa_backends.squad import GoldAnswer, Question, read_squad
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+
+
+def question(*golds: str, name: str = "1") -> Question:
+    return Question(name, "title", "What?", "a text", tuple(GoldAnswer(gold, 0) for gold in golds))
+
+
+def answer(text: str) -> Answer:
+    return Answer(text, Span(0, len(text)) if text else None, score=1.0, null_score=0.0, confidence=0.5)
+
+
+def scored(text: str, *golds: str) -> Scored:
+    return score(question(*golds), answer(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "golds", "exact", "f1"),
+    [
+        # Articles, case, punctuation and spaces do not count.
+        ("second little pig!", ["The second little pig"], True, 1.0),
+        ("a  Ferry", ["the ferry."], True, 1.0),
+        # answer {january, 1610}, gold {in, year, 1610}: precision 1/2, recall 1/3, 2 * (1/6) / (5/6) = 2/5.
+        ("January 1610", ["in the year 1610"], False, 2 / 5),
+        # answer {no}, gold {no, no, yes}: a word counts as often as it stands; precision 1, recall 1/3, F1 1/2.
+        ("no", ["no no yes"], False, 1 / 2),
+        ("no no yes", ["no"], False, 1 / 2),
+        # No word in common.
+        ("Venice", ["Rome"], False, 0.0),
+        # The gold answer that fits best counts: against "Rome" 1/2, against the other all of it.
+        ("city of Rome", ["Rome", "the city of Rome"], True, 1.0),
+        # Against "Rome" precision 1/3, recall 1: 1/2; against "old city of Rome" precision 1, recall 3/4: 6/7.
+        ("city of Rome", ["Rome", "old city of Rome"], False, 6 / 7),
+        # No answer is right only where there is none.
+        ("", [], True, 1.0),
+        ("Rome", [], False, 0.0),
+        ("", ["Rome"], False, 0.0),
+    ],
+)
+def test_an_answer_is_scored_as_by_hand(text: str, golds: list[str], exact: bool, f1: float) -> None:
+    found = scored(text, *golds)
+    assert found.exact is exact
+    assert found.f1 == pytest.approx(f1, rel=1e-12)
+
+
+def test_the_summary_is_in_percent_and_tells_answerable_from_unanswerable() -> None:
+    found = [
+        scored("the ferry", "ferry"),  # exact, 1
+        scored("January 1610", "in the year 1610"),  # not, 2/5
+        scored("", "Rome"),  # not, 0
+        scored("", *[]),  # exact, 1
+        scored("Rome", *[]),  # not, 0
+    ]
+    total = summarise(found, seconds=2.5)
+    assert total.n == 5
+    assert total.exact == pytest.approx(40)
+    assert total.f1 == pytest.approx(100 * 2.4 / 5)
+    assert total.has_ans_f1 == pytest.approx(100 * 1.4 / 3)
+    assert total.no_ans_f1 == pytest.approx(50)
+    assert total.questions_per_second == pytest.approx(2)
+
+
+def test_a_part_without_questions_has_no_figure() -> None:
+    assert summarise([scored("Rome", "Rome")], seconds=1).no_ans_f1 is None
+    assert summarise([scored("Rome")], seconds=1).has_ans_f1 is None
+
+
+def test_nothing_to_summarise_is_an_error_and_not_a_perfect_score() -> None:
+    with pytest.raises(ValueError, match="no questions"):
+        summarise([], seconds=1)
+
+
+MANY = [question("gold", name=str(number)) for number in range(200)]
+
+
+def test_a_sample_is_the_same_for_the_same_seed_and_in_the_order_of_the_data() -> None:
+    drawn = sample(MANY, 30, seed=5)
+    assert drawn == sample(MANY, 30, seed=5)
+    assert drawn != sample(MANY, 30, seed=6)
+    numbers = [int(each.id) for each in drawn]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) == 30
+    assert numbers[-1] >= 100, "drawn from all the data and not from its beginning"
+
+
+@pytest.mark.parametrize("limit", [None, 200, 201])
+def test_a_sample_as_large_as_the_data_is_all_of_it(limit: int | None) -> None:
+    assert sample(MANY, limit, seed=5) == MANY
+
+
+def forward(windows: Windows) -> SpanLogits:
+    """Logits that depend on a window's own tokens and their places, as a model's do, and on no other window's."""
+    place = np.arange(windows.seq_len)
+    whole = np.where(windows.attention_mask == 1, windows.input_ids, 0).sum(axis=1, keepdims=True)
+    start = 5 * np.sin(windows.input_ids * 1.7 + place * 0.3 + whole)
+    end = 5 * np.cos(windows.input_ids * 2.3 + place * 0.7 + whole)
+    start[:, 0] += 6
+    return SpanLogits(start.astype(np.float32), end.astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def reader() -> Reader:
+    words = WordPieces(ASSETS / "models" / "minilm" / "baseline")
+    return Reader(words, ReaderSettings(max_seq_len=96, stride=32, max_question_tokens=12))
+
+
+@pytest.fixture(scope="module")
+def questions() -> list[Question]:
+    return read_squad(ASSETS / "questions.json")[::5]
+
+
+@pytest.fixture(scope="module")
+def one_by_one(reader: Reader, questions: list[Question]) -> dict[str, Answer]:
+    """What a person gets who asks the same questions in the app."""
+    found = {}
+    for each in questions:
+        prepared = reader.prepare(Query(each.question, each.context))
+        found[each.id], _ = reader.read(prepared, forward)
+    return found
+
+
+def test_the_questions_need_windows_of_their_own_and_are_answered_differently(
+    reader: Reader, questions: list[Question], one_by_one: dict[str, Answer]
+) -> None:
+    n_windows = {reader.prepare(Query(each.question, each.context)).windows.n_windows for each in questions}
+    assert min(n_windows) > 1
+    assert len(n_windows) > 1
+    answers = [each.text for each in one_by_one.values()]
+    assert len(set(answers)) > len(questions) / 2
+    assert "" in answers
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1024])
+@pytest.mark.parametrize("order", ["as they are", "backwards", "shuffled"])
+def test_the_measured_answers_are_those_people_get_whatever_the_grouping(
+    monkeypatch: pytest.MonkeyPatch,
+    reader: Reader,
+    questions: list[Question],
+    one_by_one: dict[str, Answer],
+    at_once: int,
+    order: str,
+) -> None:
+    monkeypatch.setattr(accuracy, "QUESTIONS_AT_ONCE", at_once)
+    places = {
+        "as they are": np.arange(len(questions)),
+        "backwards": np.arange(len(questions))[::-1],
+        "shuffled": np.random.default_rng(2).permutation(len(questions)),
+    }[order]
+    asked = [questions[place] for place in places]
+    total, found = evaluate(reader, forward, asked)
+    assert [each.question for each in found] == asked
+    assert {each.question.id: each.answer for each in found} == one_by_one
+    expected = summarise([score(each, one_by_one[each.id]) for each in questions], seconds=1)
+    assert total.n == expected.n
+    assert total.exact == pytest.approx(expected.exact)
+    assert total.f1 == pytest.approx(expected.f1)
+    assert total.has_ans_f1 == pytest.approx(expected.has_ans_f1)
+    assert total.no_ans_f1 == pytest.approx(expected.no_ans_f1)
+
+
+def test_progress_is_told_after_every_group_and_ends_at_all(
+    monkeypatch: pytest.MonkeyPatch, reader: Reader, questions: list[Question]
+) -> None:
+    monkeypatch.setattr(accuracy, "QUESTIONS_AT_ONCE", 4)
+    told: list[tuple[int, int]] = []
+    evaluate(reader, forward, questions[:10], lambda done, of: told.append((done, of)))
+    assert told == [(4, 10), (8, 10), (10, 10)]

@@ -1,0 +1,144 @@
+"""The command line, as a shell sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers import QUESTION, ROOT, TEXT
+
+from qa_backends.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Done:
+    """What a command left behind."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201 (a function)
+    def command(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["qa_backends", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        shown = capsys.readouterr()
+        return Done(int(left.value.code or 0), shown.out, shown.err)
+
+    return command
+
+
+def test_answer_prints_the_promised_json(run) -> None:  # noqa: ANN001
+    done = run("answer", "--backend", "baseline", "--question", QUESTION, "--context", TEXT, "--json")
+    found = json.loads(done.out)
+    assert done.code == 0
+    assert found["backend"] == "minilm/baseline"
+    assert found["answer"] == TEXT[slice(*found["span"])]
+    assert set(found["times_ms"]) == {"tokenise", "wait", "model", "decode", "total"}
+    assert found["n_windows"] == 1
+    assert {"confidence", "score", "null_score", "ran", "cold_ms"} <= set(found)
+    assert found["ran"]["device"] == "CPU"
+
+
+def test_answer_reads_a_file_and_keeps_its_line_ends(run, tmp_path: Path) -> None:  # noqa: ANN001
+    file = tmp_path / "text.txt"
+    file.write_bytes(("First line.\r\n" + TEXT).encode())
+    done = run("answer", "--backend", "baseline", "--question", QUESTION, "--context-file", str(file), "--json")
+    found = json.loads(done.out)
+    assert ("First line.\r\n" + TEXT)[slice(*found["span"])] == found["answer"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["answer", "--question", "", "--context", TEXT], 2, "no question"),
+        (["answer", "--question", "Who?", "--context", " "], 2, "no text"),
+        (["answer", "--question", "Who?"], 2, "--context"),
+        (["answer", "--question", "Who?", "--context-file", "/no/such/file"], 2, "cannot be read"),
+        (["answer", "--question", "Who?", "--context", TEXT, "--backend", "nobody"], 2, "Choose one of"),
+        (["answer", "--question", "Who?", "--context", TEXT, "--family", "nobody"], 2, "Choose one of"),
+        (["answer", "--question", "Who?", "--context", TEXT, "--device", "abacus"], 2, "Choose one of"),
+        (["answer", "--question", "Who?", "--context", "x" * 200_001], 2, "200,000"),
+        (["answer", "--question", "Who?", "--context", TEXT, "--backend", "bert-large/baseline"], 1, "Hub"),
+        (["evaluate", "--data", "/no/such/file.json"], 2, "cannot be read"),
+        (["bench", "--lengths", "many"], 2, "number of tokens"),
+        (["train", "prune", "--data", "x", "--out", "y", "--teacher", "z", "--method", "magic"], 2, "importance"),
+    ],
+    ids=lambda value: " ".join(map(str, value))[:40] if isinstance(value, list) else None,
+)
+def test_trouble_is_one_line_on_stderr(run, arguments: list[str], code: int, said: str) -> None:  # noqa: ANN001
+    done = run(*arguments)
+    assert done.code == code
+    assert done.out == ""
+    last = done.err.strip().splitlines()[-1]
+    assert last.startswith("Error: ") and said in last
+    assert "Traceback" not in done.err
+
+
+def test_bad_usage_exits_with_2(run) -> None:  # noqa: ANN001
+    assert run("answer").code == 2
+    assert run("no-such-command").code == 2
+
+
+def test_list_names_every_backend(run) -> None:  # noqa: ANN001
+    rows = json.loads(run("list", "--json").out)
+    names = [row["backend"] for row in rows]
+    assert {"minilm/baseline", "minilm/pruned", "minilm/pruned-ort-fp16"} <= set(names)
+    assert all(row["available"] or row["reason"] for row in rows)
+
+
+def test_evaluate_scores_a_part_of_a_file(run, tmp_path: Path) -> None:  # noqa: ANN001
+    data, saved = ROOT / "assets" / "questions.json", tmp_path / "results.json"
+    options = ["evaluate", "--backend", "baseline", "--data", str(data), "--limit", "40", "--seed", "3"]
+    found = json.loads(run(*options, "--save", str(saved), "--json").out)
+    assert found["n"] == 40
+    for part in ("exact", "f1", "has_ans_f1", "no_ans_f1"):
+        assert 0 <= found[part] <= 100
+    assert found["f1"] > 30, "a trained model answers some of the project's own questions"
+    assert found["questions_per_second"] > 0
+    again = json.loads(run(*options, "--save", str(saved), "--json").out)
+    assert again["f1"] == found["f1"]
+    assert len(json.loads(saved.read_text())["rows"]) == 1, "the same measurement replaces the old one"
+
+
+def test_build_reports_each_step(run) -> None:  # noqa: ANN001
+    (built,) = json.loads(run("build", "--backend", "pruned-ort-fp16", "--json").out)
+    assert built["step"] == "onnx-fused-fp16"
+    assert built["precision"] == "FP16"
+    assert built["fused_ops"]["Attention"] == 6
+    assert built["largest_logit_difference"] <= 1e-2
+
+
+def test_bench_writes_raw_samples_that_give_its_medians(run, tmp_path: Path) -> None:  # noqa: ANN001
+    saved = tmp_path / "latency.json"
+    done = run("bench", "--lengths", "32", "--runs", "6", "--backends", "baseline,pruned", "--save", str(saved))
+    assert done.code == 0
+    content = json.loads(saved.read_text())
+    assert content["schema"] == 1 and content["kind"] == "latency"
+    for row in content["rows"]:
+        samples = row["samples_ms"]
+        totals = sorted(sum(parts) for parts in zip(*samples.values(), strict=True))
+        middle = len(totals) // 2
+        median = totals[middle] if len(totals) % 2 else (totals[middle - 1] + totals[middle]) / 2
+        assert row["tokens"] == 32 and row["runs"] == len(totals) >= 5
+        assert row["p50_ms"] == pytest.approx(median, rel=1e-3)
+    assert content["rows"][1]["speed_up"]["runs"] >= 5
+
+
+def test_debug_shows_the_traceback() -> None:
+    command = [sys.executable, "-m", "qa_backends", "answer", "--question", "Who?", "--context", " ", "--debug"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+def test_the_readme_table_is_made_of_the_results_that_ship(run) -> None:  # noqa: ANN001
+    done = run("report", "--readme", str(ROOT / "README.md"), "--check")
+    assert done.code == 0, done.err

@@ -1,4 +1,4 @@
-"""Fixtures that tests share: a build cache of their own, a runtime, a small random checkpoint."""
+"""Fixtures that tests share: a build cache of their own, a runtime, the app, a small random checkpoint."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ def runtime(cache: Path) -> Runtime:
     from qa_backends.runtime import Runtime
 
     return Runtime()
+
+
+@pytest.fixture(scope="session")
+def url(runtime: Runtime) -> Iterator[str]:
+    """The app on a port of its own, started once."""
+    from qa_backends.web.page import build_page, launch_options
+
+    page = build_page(runtime)
+    _, address, _ = page.launch(**launch_options(), prevent_thread_lock=True, quiet=True, server_name="127.0.0.1")
+    yield address
+    page.close()
 
 
 @pytest.fixture

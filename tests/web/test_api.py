@@ -1,0 +1,66 @@
+"""The app's named endpoints, through ``gradio_client``."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+from helpers import QUESTION, TEXT
+
+
+@pytest.fixture(scope="module")
+def client(url: str) -> Client:
+    return Client(url, verbose=False)
+
+
+def test_the_endpoints_have_names(client: Client) -> None:
+    names = set(client.view_api(return_format="dict")["named_endpoints"])
+    assert {"/answer", "/ask"} <= names
+
+
+def test_answer_gives_json(client: Client) -> None:
+    found = client.predict(QUESTION, TEXT, "baseline", api_name="/answer")
+    assert found["answer"] == TEXT[slice(*found["span"])]
+    assert found["latency_ms"] > 0 and set(found["parts_ms"]) == {"tokenise", "model", "decode"}
+
+
+def test_ask_gives_the_cards(client: Client) -> None:
+    job = client.submit(TEXT, QUESTION, ["baseline", "pruned"], "minilm", "cpu", api_name="/ask")
+    _, *_ = job.result(timeout=120)
+    drawn = str(job.outputs())
+    assert drawn.count("qa-card") >= 2 and "confident" in drawn
+
+
+@pytest.mark.parametrize(
+    ("question", "context", "backend", "said"),
+    [
+        ("", TEXT, "baseline", "There is no question"),
+        (QUESTION, " \n", "baseline", "There is no text"),
+        (QUESTION, "x" * 200_001, "baseline", "200,000"),
+        (QUESTION, TEXT, "nobody", "Choose one of"),
+        (QUESTION, TEXT, "bert-large/baseline", "Hub could not be reached"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_trouble_is_a_sentence(client: Client, question: str, context: str, backend: str, said: str) -> None:
+    with pytest.raises(AppError, match=said):
+        client.predict(question, context, backend, api_name="/answer")
+
+
+def test_two_people_at_once_get_their_own_answers(client: Client) -> None:
+    names = ["Ada", "Bela", "Cyrus", "Dora", "Emil", "Fatima"]
+
+    def ask(name: str) -> dict[str, object]:
+        return dict(
+            client.predict("Who came to the door?", f"{name} came to the door.", "baseline", api_name="/answer")
+        )
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        found = list(pool.map(ask, names))
+    for name, each in zip(names, found, strict=True):
+        text = f"{name} came to the door."
+        assert each["answer"] is None or str(each["answer"]) in text
+    spans = {name: each["span"] for name, each in zip(names, found, strict=True)}
+    assert any(spans.values()), "a trained model finds at least one of them"

@@ -201,7 +201,7 @@ def download(group: Family, rows: Sequence[Backend], say: Say) -> None:
     """
     from qa_backends.artefacts.hub import fetch
 
-    for name in {BASELINE, *(row.checkpoint for row in rows)}:
+    for name in dict.fromkeys([BASELINE, *(row.checkpoint for row in rows)]):
         source = group.checkpoints[name]
         if source.repository is not None:
             with suppress(BackendUnavailable):

@@ -315,17 +315,16 @@ def record(
 
 @app.command()
 def report(
-    readme: Annotated[Path, typer.Option("--readme")] = Path("README.md"),
-    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 where it is stale.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 where one is stale.")] = False,
 ) -> None:
-    """Write the README's table from the results that ship."""
+    """Write the tables of the README and the model card from the results that ship."""
     from qa_backends.measure.report import refreshed
 
-    content = refreshed(readme)
-    if check and content != readme.read_text(encoding="utf-8"):
-        raise QAError("The README's table is stale. Write it again: python -m qa_backends report")
-    if not check:
-        readme.write_text(content, encoding="utf-8")
+    for path, content in refreshed(ASSETS.parent).items():
+        if not check:
+            path.write_text(content, encoding="utf-8")
+        elif content != path.read_text(encoding="utf-8"):
+            raise QAError(f"The table in {path.name} is stale. Write it again: python -m qa_backends report")
 
 
 Data = Annotated[Path, typer.Option("--data", help="SQuAD-format training questions, plain or .xz.")]

@@ -139,6 +139,14 @@ def test_debug_shows_the_traceback() -> None:
     assert "Traceback" in done.stderr
 
 
-def test_the_readme_table_is_made_of_the_results_that_ship(run) -> None:  # noqa: ANN001
-    done = run("report", "--readme", str(ROOT / "README.md"), "--check")
+def test_the_documents_tables_are_made_of_the_results_that_ship(run) -> None:  # noqa: ANN001
+    done = run("report", "--check")
     assert done.code == 0, done.err
+
+
+def test_a_stale_table_is_noticed(run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN001
+    from qa_backends.measure import report
+
+    monkeypatch.setattr(report, "quality_table", lambda: "| better numbers |")
+    done = run("report", "--check")
+    assert done.code == 1 and "stale" in done.err

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from qa_backends.artefacts.manifest import Manifest, file_hash, parameter_counts
 from qa_backends.errors import BackendUnavailable, DriftError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import torch
     from transformers import BertForQuestionAnswering
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 PACKING_LIMIT = 1e-5
 """Packing removes zeros; it may change logits by no more than the order of additions does."""
 FILES = ["config.json", "model.safetensors", *TOKENIZER_FILES]
+TELL_EVERY_S = 1.0
 REMEDY = "Connect to the internet and ask again, or choose the family 'minilm', which ships with the app."
 
 
@@ -37,33 +40,51 @@ def fetch(repository: str, revision: str | None, say: Say) -> Path:
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
-    say(f"downloading {repository} from the Hugging Face Hub …")
+    say(f"looking for {repository} …")
     try:
-        bar = progress_bar(repository, say)
-        folder = Path(snapshot_download(repository, revision=revision, allow_patterns=FILES, tqdm_class=bar))
-        if (folder / "model.safetensors").is_file():
-            return folder
-        for ref in HfApi().list_repo_refs(repository, include_pull_requests=True).pull_requests or []:
-            converted = Path(snapshot_download(repository, revision=ref.ref, allow_patterns=FILES, tqdm_class=bar))
-            if (converted / "model.safetensors").is_file():
-                return converted
+        with _telling(repository, say):
+            folder = Path(snapshot_download(repository, revision=revision, allow_patterns=FILES))
+            if (folder / "model.safetensors").is_file():
+                return folder
+            for ref in HfApi().list_repo_refs(repository, include_pull_requests=True).pull_requests or []:
+                converted = Path(snapshot_download(repository, revision=ref.ref, allow_patterns=FILES))
+                if (converted / "model.safetensors").is_file():
+                    return converted
     except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
         raise BackendUnavailable(f"The Hugging Face Hub could not be reached for {repository}.", REMEDY) from error
     raise BackendUnavailable(f"{repository} holds no safetensors weights, and pickled ones are not read.", REMEDY)
 
 
-def progress_bar(repository: str, say: Say) -> type:
-    """A progress bar class for the Hub's client that says how many files have come, and keeps the client's own bars."""
-    from huggingface_hub.utils import tqdm
+@contextmanager
+def _telling(repository: str, say: Say) -> Iterator[None]:
+    """Says every second how much has come, read off the cache: the Hub's client tells it to a terminal only."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.file_download import repo_folder_name
 
-    class Told(tqdm):
-        def update(self, n: float | None = 1) -> bool | None:
-            shown = super().update(n)
-            if self.total:
-                say(f"downloading {repository}: {self.n:,.0f} of {self.total:,.0f} {self.unit} …")
-            return shown
+    blobs = Path(HF_HUB_CACHE) / repo_folder_name(repo_id=repository, repo_type="model") / "blobs"
+    before = _size(blobs)
+    finished = threading.Event()
 
-    return Told
+    def tell() -> None:
+        while not finished.wait(TELL_EVERY_S):
+            say(f"downloading {repository}: {(_size(blobs) - before) / 1e6:,.0f} MB so far …")
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        teller.join()
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files in the folder; one that is moved away meanwhile counts as nothing."""
+    total = 0
+    for file in folder.glob("*"):
+        with suppress(OSError):
+            total += file.stat().st_size
+    return total
 
 
 def checkpoint_from(downloaded: Path, name: str, say: Say, root: Path | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""The README's table, made of measured results and nothing else."""
+"""The tables of the README and the model card, made of measured results and nothing else."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LATENCY = RESULTS / "latency-cpu.json"
+MODEL_CARD = "assets/models/minilm/README.md"
 BEGIN = "<!-- measured: written by `python -m qa_backends report` -->"
 END = "<!-- /measured -->"
 
@@ -56,19 +57,32 @@ def _cells(name: str, own: dict[int, dict[str, Any]], lengths: list[int]) -> lis
     ]
 
 
-def with_table(readme: str, content: str) -> str:
-    """The README's text with the measured part replaced.
+def quality_table() -> str:
+    """Quality in detail of every backend of the embedded family that was measured on all of SQuAD v2 dev."""
+    group = catalog.FAMILIES[0]
+    head = "backend | questions | EM | F1 | F1, answerable | F1, unanswerable"
+    lines = [head, " | ".join(["---"] + ["---:"] * 5)]
+    for row in catalog.BACKENDS:
+        if found := shipped_accuracy(group, row):
+            parts = [f"{found[key]:.2f}" for key in ("exact", "f1", "has_ans_f1", "no_ans_f1")]
+            lines.append(" | ".join([f"`{row.name}`", f"{found['n']:,}", *parts]))
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def with_table(document: str, content: str) -> str:
+    """The document's text with the measured part replaced.
 
     Raises:
-        InputError: the README has no place for it.
+        InputError: the document has no place for it.
     """
-    before, begin, rest = readme.partition(BEGIN)
+    before, begin, rest = document.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise InputError(f"The README has no part between '{BEGIN}' and '{END}'.")
+        raise InputError(f"The document has no part between '{BEGIN}' and '{END}'.")
     return f"{before}{BEGIN}\n{content}\n{END}{after}"
 
 
-def refreshed(readme: Path) -> str:
-    """What the README should say, from the results that ship."""
-    return with_table(readme.read_text(encoding="utf-8"), table(read_results(LATENCY)))
+def refreshed(project: Path) -> dict[Path, str]:
+    """What the project's documents should say, from the results that ship."""
+    contents = {project / "README.md": table(read_results(LATENCY)), project / MODEL_CARD: quality_table()}
+    return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from typing import TYPE_CHECKING
 
 import huggingface_hub
@@ -12,6 +13,7 @@ from helpers import BASELINE, QUESTION, TEXT, random_bert
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from qa_backends import catalog
+from qa_backends.artefacts import hub as hub_module
 from qa_backends.artefacts.checkpoint import load_model, save_model
 from qa_backends.artefacts.hub import fetch
 from qa_backends.artefacts.manifest import read_manifest
@@ -93,6 +95,23 @@ def test_one_checkpoint_missing_leaves_the_other_backends_answers(hub: Path) -> 
     found = ask(Runtime(), LARGE, ROWS[:2], Query(QUESTION, TEXT), "cpu", seconds=0)
     assert found.outcomes[0].reading is not None
     assert "could not be reached" in str(found.outcomes[1].error)
+
+
+def test_a_download_tells_how_far_it_is(hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blobs = tmp_path / "models--somebody--something" / "blobs"
+    blobs.mkdir(parents=True)
+
+    def download(_repository: str, **_options: object) -> str:
+        (blobs / "weights.incomplete").write_bytes(bytes(7_000_000))
+        time.sleep(0.1)
+        return str(hub / str(LARGE.checkpoints["pruned"].repository))
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(hub_module, "TELL_EVERY_S", 0.01)
+    said: list[str] = []
+    fetch("somebody/something", None, said.append)
+    assert said[-1] == "downloading somebody/something: 7 MB so far …"
 
 
 def test_pickled_weights_are_refused(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:

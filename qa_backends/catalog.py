@@ -30,7 +30,10 @@ PRESELECTED = (BASELINE, "pruned-ort-fp16")
 
 @dataclass(frozen=True, slots=True)
 class EngineRow:
-    """Where an engine's class is, and the packages it cannot do without, with the command that installs them."""
+    """Where an engine's class is, and the packages it cannot do without, with the command that installs them.
+
+    What an engine needs is told here and not by the engine: asking would import the very packages that may be missing.
+    """
 
     title: str
     module: str

@@ -41,7 +41,7 @@ class OnnxRuntimeEngine:
         options.intra_op_num_threads = thread_count()
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # Idle threads that keep spinning slow every other engine in this process down, by a factor of 7 on 2 cores.
+        # Idle threads that keep spinning take the cores from every other engine in this process.
         options.add_session_config_entry("session.force_spinning_stop", "1")
         try:
             self._session: onnxruntime.InferenceSession | None = onnxruntime.InferenceSession(

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One backend's part of a comparison. Times in milliseconds, as shown; ``f1`` in percent on SQuAD v2 dev."""
+    """One backend's part of a comparison. Times in milliseconds, as shown.
+
+    ``f1`` is in percent on SQuAD v2 dev, measured on ``f1_device``.
+    """
 
     backend: str
     title: str
@@ -32,6 +35,7 @@ class Card:
     speed_up: Ratio | None = None
     same_answer: bool | None = None
     f1: float | None = None
+    f1_device: str | None = None
     ran: str = ""
     notices: tuple[str, ...] = ()
 
@@ -79,7 +83,7 @@ def _card(comparison: Comparison, outcome: Outcome) -> Card:
     if reading is None:
         return Card(name, title, error=outcome.error)
     parts = comparison.parts(outcome)
-    quality = shipped_accuracy(comparison.group, outcome.row)
+    quality = shipped_accuracy(comparison.group, outcome.row, comparison.device)
     answer = reading.answer
     return Card(
         backend=name,
@@ -99,6 +103,7 @@ def _card(comparison: Comparison, outcome: Outcome) -> Card:
         speed_up=comparison.speed_up(outcome),
         same_answer=comparison.same_answer(outcome),
         f1=quality["f1"] if quality else None,
+        f1_device=quality["device"] if quality else None,
         ran=ran_sentence(reading.ran),
         notices=reading.notices,
     )

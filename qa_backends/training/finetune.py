@@ -31,8 +31,8 @@ def span_loss(start: torch.Tensor, end: torch.Tensor, batch: Batch) -> torch.Ten
 def learned(model: BertForQuestionAnswering) -> dict[str, torch.nn.Parameter]:
     """What is trained: everything but the embedding tables.
 
-    The tables are half of a small model's parameters and seven percent of a step's time, and pre-training has seen
-    far more of each word than a question set shows.
+    The tables are half of a small model's parameters, their gradients are slow to write, and pre-training has seen far
+    more of each word than a question set shows.
     """
     for table in (model.bert.embeddings.word_embeddings, model.bert.embeddings.position_embeddings):
         table.weight.requires_grad = False
@@ -40,7 +40,7 @@ def learned(model: BertForQuestionAnswering) -> dict[str, torch.nn.Parameter]:
 
 
 def compiled(model: BertForQuestionAnswering) -> BertForQuestionAnswering:
-    """The model as one compiled graph for any batch shape: 1.5 times as fast on CPUs with matrix units."""
+    """The model as one compiled graph for any batch shape: what lies between matrix products is fused."""
     import torch
 
     return torch.compile(model, dynamic=True)  # type: ignore[return-value]
@@ -67,7 +67,7 @@ def finetune(
 
     torch.manual_seed(seed)
     # No dropout: drawing its random numbers costs a CPU more time than the matrix products.
-    # Plain attention: its backward pass is ten times as fast on CPUs as that of the fused kernel.
+    # Plain attention: on CPUs its backward pass is quicker than that of the fused kernel.
     model = load_model(start_from, attention="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0).train()
     words = WordPieces(start_from)
     data = examples(questions, words)

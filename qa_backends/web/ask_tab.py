@@ -31,6 +31,10 @@ HISTORY_KEEPS = 50
 WAITING_ROOM = 16
 """Questions that may be under way or waiting at once; the next ones wait in Gradio's own queue."""
 RUN_TOGETHER = {"concurrency_id": "model", "concurrency_limit": WAITING_ROOM}
+LINK_NOTE = (
+    "The address bar holds your question: copy it to share the question. "
+    f"Texts of more than {share.LINK_UP_TO:,} characters are left out of it."
+)
 SET_ADDRESS = "(link) => { if (link) history.replaceState(null, '', link); }"
 
 Updates = tuple[Any, ...]
@@ -92,7 +96,8 @@ class AskTab:
             self._history = gr.Plot(charts.history([]), show_label=False, elem_id="qa-history", visible=False)
         self._replay_button = gr.Button("Replay in slow motion", size="sm", elem_id="qa-replay-button")
         self._replay = gr.HTML("", elem_id="qa-replay")
-        with gr.Accordion("Copy as code", open=False):
+        with gr.Accordion("Copy as code, or as a link", open=False):
+            gr.HTML(f'<p class="qa-parts">{LINK_NOTE}</p>')
             self._python = gr.Code(label="Python", language="python", interactive=False)
             self._shell = gr.Code(label="Command line", language="shell", interactive=False)
 

@@ -97,7 +97,7 @@ def _card(card: Card, view: View) -> str:
         f'<p class="qa-answer" dir="auto">{text}</p>'
         f'<p class="qa-time"><b>{milliseconds(card.latency_ms or 0)}</b> <span>{_pace(card, view)}</span></p>'
         f'<p class="qa-parts">{parts}{wait}</p>'
-        f'<p class="qa-parts">{card.confidence:.0%} confident{_same(card, view)}{_f1(card)}</p>'
+        f'<p class="qa-parts">{card.confidence:.0%} confident{_same(card, view)}{_f1(card, view)}</p>'
         f"{''.join(f'<p class=qa-notice>{escape(notice)}</p>' for notice in card.notices)}"
         f"<details><summary>what ran</summary><p>{escape(card.ran)}; first run (cold) {milliseconds(card.cold_ms)}; "
         f"time shown: {_how_timed(card)}.</p></details></article>"
@@ -122,8 +122,11 @@ def _same(card: Card, view: View) -> str:
     return " · same answer as the baseline" if card.same_answer else " · <b>not the baseline's answer</b>"
 
 
-def _f1(card: Card) -> str:
-    return "" if card.f1 is None else f" · F1 {card.f1:.1f} on SQuAD v2"
+def _f1(card: Card, view: View) -> str:
+    if card.f1 is None:
+        return ""
+    elsewhere = "" if card.f1_device == view.device else f", measured on {(card.f1_device or '').upper()}"
+    return f" · F1 {card.f1:.1f} on SQuAD v2{elsewhere}"
 
 
 def marked(view: View) -> str:

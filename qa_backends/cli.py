@@ -296,7 +296,7 @@ def record(
 
     from qa_backends.measure.ask import ask
     from qa_backends.measure.machine import this_machine
-    from qa_backends.measure.results import write_results
+    from qa_backends.measure.results import checkpoint_hash, write_results
     from qa_backends.measure.view import as_dict, view_of
     from qa_backends.runtime import Runtime
 
@@ -306,7 +306,9 @@ def record(
     query = Query(example["question"], example["context"])
     last = ask(Runtime(say=say), group, rows, query, pick_device(device))
     view = as_dict(replace(view_of(last), recorded=this_machine().sentence()))
-    write_results(save, {"kind": "comparison", "machine": this_machine().as_dict(), "view": view})
+    checkpoints = {row.name: checkpoint_hash(group, row) for row in rows}
+    content = {"kind": "comparison", "machine": this_machine().as_dict(), "checkpoints": checkpoints, "view": view}
+    write_results(save, content)
     if as_json:
         return show(view)
     console.print(f"recorded {len(view['cards'])} backends in {save}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from qa_backends import catalog
 from qa_backends.errors import InputError
 from qa_backends.measure.machine import Machine
-from qa_backends.measure.results import RESULTS, read_results, shipped_accuracy
+from qa_backends.measure.results import RESULTS, checkpoint_hash, read_results, shipped_accuracy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +45,10 @@ def _cells(name: str, own: dict[int, dict[str, Any]], lengths: list[int]) -> lis
     group, row = catalog.resolve(name)
     quality = shipped_accuracy(group, row)
     last = own[lengths[-1]]
+    if last["checkpoint"] != checkpoint_hash(group, row):
+        raise InputError(
+            f"The latency of {name} was measured on other weights. Measure again: python -m qa_backends bench"
+        )
     ratio = last["speed_up"]
     return [
         f"`{row.name}`",

@@ -44,7 +44,7 @@ TEMPERATURE = 2.0
 LABEL_SHARE = 0.1
 STAGES = ((0.75, 0.1), (0.55, 0.15))
 """Of importance pruning: density to cut to, and the share of training that follows; what is left is at the target."""
-IMPORTANCE_BATCHES = 64
+IMPORTANCE_BATCHES = 32
 SCORE_SCALE = 100.0
 """Scores are learned this many times as fast as weights."""
 MASKING_SHARE = 0.5

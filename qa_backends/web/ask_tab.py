@@ -14,7 +14,7 @@ from qa_backends import catalog
 from qa_backends.contract import Query
 from qa_backends.errors import QAError
 from qa_backends.measure.ask import ask
-from qa_backends.measure.results import RESULTS, read_results
+from qa_backends.measure.results import RESULTS, checkpoint_hash, read_results
 from qa_backends.measure.view import View, as_dict, from_dict, view_of
 from qa_backends.web import charts, render, share
 from qa_backends.web.worker import Worker
@@ -93,7 +93,7 @@ class AskTab:
         self._marked = gr.HTML(render.marked(recorded) if recorded else "", elem_id="qa-marked")
         with gr.Row(elem_classes="qa-columns"):
             self._latency = gr.Plot(charts.latency(recorded), show_label=False, elem_id="qa-latency")
-            self._history = gr.Plot(charts.history([]), show_label=False, elem_id="qa-history", visible=False)
+            self._history = gr.Plot(charts.history([]), show_label=False, elem_id="qa-history")
         self._replay_button = gr.Button("Replay in slow motion", size="sm", elem_id="qa-replay-button")
         self._replay = gr.HTML("", elem_id="qa-replay")
         with gr.Accordion("Copy as code, or as a link", open=False):
@@ -164,7 +164,7 @@ class AskTab:
             render.cards(view),
             render.marked(view),
             charts.latency(view),
-            gr.update(value=charts.history(visit.views), visible=True),
+            charts.history(visit.views),
             render.replay(view, visit.replays),
             share.as_python(question, context, family, names),
             share.as_shell(question, context, family, names),
@@ -230,4 +230,8 @@ def recorded_view() -> View | None:
     """The comparison shown before anybody asks; ``None`` where the project holds none for the weights it ships."""
     if not RECORDED.is_file():
         return None
-    return from_dict(read_results(RECORDED)["view"])
+    content = read_results(RECORDED)
+    view = from_dict(content["view"])
+    group = catalog.family(view.family)
+    shipped = {name: checkpoint_hash(group, catalog.backend(name)) for name in content["checkpoints"]}
+    return view if shipped == content["checkpoints"] else None

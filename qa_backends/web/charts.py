@@ -65,6 +65,10 @@ def history(visit: Sequence[View]) -> go.Figure:
     figure.update_layout(legend={"orientation": "h", "y": -0.25}, margin={"b": 70})
     figure.update_xaxes(dtick=1 if len(visit) < 12 else None, range=[0.5, len(visit) + 0.5])
     figure.update_yaxes(rangemode="tozero", ticksuffix=" ms")
+    if not figure.data:
+        figure.add_annotation(text="Your questions will appear here.", showarrow=False)
+        figure.update_xaxes(visible=False)
+        figure.update_yaxes(visible=False)
     return figure
 
 

@@ -34,10 +34,14 @@ def prepare(runtime: Runtime) -> None:
 
 
 def main() -> None:
-    runtime = Runtime(say=say)
     say("preparing the page …")
-    prepare(runtime)
-    build_page(runtime).launch(**launch_options())
+    try:
+        runtime = Runtime(say=say)
+        prepare(runtime)
+        page = build_page(runtime)
+    except QAError as error:
+        sys.exit(f"Error: {error}")
+    page.launch(**launch_options())
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -200,19 +201,24 @@ def checkpoint_folder(group: Family, name: str, say: Say) -> Path:
 def download(group: Family, rows: Sequence[Backend], say: Say) -> None:
     """Fetches what the backends need from the Hub, so that no device is held meanwhile.
 
-    What cannot be fetched is not reported here: it is when a backend asks for it, each in its own name.
+    Raises:
+        BackendUnavailable: the baseline cannot be had, whose tokenizer every backend of the family needs. Another
+            checkpoint that cannot is reported when a backend asks for it.
     """
     from qa_backends.artefacts.hub import fetch
 
     for name in dict.fromkeys([BASELINE, *(row.checkpoint for row in rows)]):
         source = group.checkpoints[name]
         if source.repository is not None:
-            with suppress(BackendUnavailable):
+            with nullcontext() if name == BASELINE else suppress(BackendUnavailable):
                 fetch(source.repository, source.revision, say)
 
 
+@cache
 def devices() -> list[str]:
     """``["cpu"]``, with ``"cuda"`` in front where PyTorch sees a GPU."""
+    if importlib.util.find_spec("torch") is None:
+        return ["cpu"]
     import torch
 
     return ["cuda", "cpu"] if torch.cuda.is_available() else ["cpu"]

@@ -24,11 +24,10 @@ from qa_backends.errors import InputError, QAError
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Ask a text a question on interchangeable backends, and measure what each costs.",
 )
-train_app = typer.Typer(no_args_is_help=True, help="Make checkpoints: fine-tune, prune, pack.")
+train_app = typer.Typer(help="Make checkpoints: fine-tune, prune, pack.")
 app.add_typer(train_app, name="train")
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
@@ -36,8 +35,8 @@ QUESTIONS = ASSETS / "questions.json"
 EXAMPLES = ASSETS / "examples.json"
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 
-errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-console = Console(highlight=False, markup=False)
+errors = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 FamilyName = Annotated[str | None, typer.Option("--family", help="Family of models; QA_FAMILY or minilm by default.")]
@@ -50,12 +49,14 @@ def main() -> None:
     debug = "--debug" in sys.argv
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     try:
-        app(arguments)
-    except QAError as error:
+        code = app(arguments or ["--help"], standalone_mode=False)
+    except (QAError, OSError, typer.TyperException) as error:
         if debug:
             raise
-        errors.print(f"Error: {' '.join(str(error).split())}")
-        sys.exit(2 if isinstance(error, InputError) else 1)
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        errors.print(f"Error: {' '.join(message.split())}")
+        sys.exit(2 if isinstance(error, InputError | typer.TyperException) else 1)
+    sys.exit(code if arguments else 2)
 
 
 def show(value: dict[str, Any] | list[dict[str, Any]]) -> None:
@@ -80,7 +81,8 @@ def pick_device(wanted: str | None) -> str:
 def list_backends(family: FamilyName = None, device: Device = None, as_json: Json = False) -> None:
     """The backends, and why one cannot run here if it cannot."""
     group = catalog.family(family or catalog.default_family())
-    del device  # every backend runs on every device; accepted so that all commands take the same options
+    if device is not None:
+        pick_device(device)
     rows = []
     for row in catalog.BACKENDS:
         missing = catalog.unavailable(row)
@@ -193,10 +195,10 @@ def evaluate(
     group, row = catalog.resolve(backend, family)
     where = pick_device(device)
     runtime = Runtime(say=say)
-    with runtime.turn(where):
+    with runtime.turn(where) as turn:
         loaded = runtime.get(group, row, where)
         with _bar("questions", len(questions)) as advance:
-            found, _ = measure(loaded.reader, loaded.engine.forward, questions, lambda done, _of: advance(done))
+            found, _ = measure(loaded.reader, turn.forward(group, row), questions, lambda done, _of: advance(done))
     result = accuracy_row(group, row, where, loaded.ran, data, found, limit=limit, seed=seed)
     if save:
         add_accuracy(save, result)
@@ -305,7 +307,7 @@ def record(
     rows = [catalog.backend(name) for name in ("baseline", "pruned", "pruned-ort-fp16")]
     query = Query(example["question"], example["context"])
     last = ask(Runtime(say=say), group, rows, query, pick_device(device))
-    view = as_dict(replace(view_of(last), recorded=this_machine().sentence()))
+    view = as_dict(replace(view_of(last), recorded=this_machine().sentence(view_of(last).device)))
     checkpoints = {row.name: checkpoint_hash(group, row) for row in rows}
     content = {"kind": "comparison", "machine": this_machine().as_dict(), "checkpoints": checkpoints, "view": view}
     write_results(save, content)
@@ -346,6 +348,7 @@ def train_finetune(
     learning_rate: Rate = 1.2e-4,
     batch_tokens: Tokens = 4096,
     seed: Seed = 1,
+    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Fine-tune an encoder to find answer spans."""
@@ -355,19 +358,26 @@ def train_finetune(
     questions = _questions(data)
     with _steps() as advance:
         made = finetune(
-            questions, start_from=encoder_folder(start_from, say), folder=out, passes=passes,
-            learning_rate=learning_rate, max_tokens=batch_tokens, seed=seed, progress=advance,
-        )  # fmt: skip
+            questions,
+            start_from=encoder_folder(start_from, say),
+            folder=out,
+            passes=passes,
+            learning_rate=learning_rate,
+            max_tokens=batch_tokens,
+            seed=seed,
+            device=pick_device(device),
+            progress=advance,
+        )
     settings = {"start_from": Path(start_from).name, "passes": passes, "learning_rate": learning_rate,
                 "batch_tokens": batch_tokens, "seed": seed, "data": data.name, "questions": len(questions)}  # fmt: skip
-    _made(finish(made, step="finetune", parent=None, settings=settings), made, as_json)
+    _made(finish(made, step="finetune", parent=None, settings=settings), as_json)
 
 
 @train_app.command("prune")
 def train_prune(
     data: Data,
     out: Out,
-    teacher: Annotated[Path, typer.Option("--teacher", help="The fine-tuned checkpoint.")],
+    teacher: Annotated[Path | None, typer.Option("--teacher", help="By default the family's baseline.")] = None,
     method: Annotated[str, typer.Option("--method", help="importance or movement.")] = "importance",
     density: Annotated[
         float, typer.Option("--density", min=0.05, max=0.95, help="Share of the encoder to keep.")
@@ -376,6 +386,8 @@ def train_prune(
     learning_rate: Rate = 1.2e-4,
     batch_tokens: Tokens = 4096,
     seed: Seed = 2,
+    family: FamilyName = None,
+    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Prune whole heads and FFN columns with the fine-tuned model as teacher, and pack the result."""
@@ -385,14 +397,24 @@ def train_prune(
     if method not in METHODS:
         raise InputError(f"There is no method '{method}'. Choose one of: {', '.join(METHODS)}.")
     questions = _questions(data)
+    teacher = teacher or catalog.checkpoint_folder(catalog.family(family or catalog.default_family()), "baseline", say)
     with _steps() as advance:
         made = Pruning(
-            questions, teacher=teacher, folder=out, density=density, passes=passes,
-            learning_rate=learning_rate, max_tokens=batch_tokens, seed=seed, progress=advance,
-        ).run(method)  # fmt: skip
+            questions,
+            method=method,
+            teacher=teacher,
+            folder=out,
+            density=density,
+            passes=passes,
+            learning_rate=learning_rate,
+            max_tokens=batch_tokens,
+            seed=seed,
+            device=pick_device(device),
+            progress=advance,
+        ).run()
     settings = {"method": method, "density": density, "passes": passes, "learning_rate": learning_rate,
                 "batch_tokens": batch_tokens, "seed": seed, "data": data.name, "questions": len(questions)}  # fmt: skip
-    _made(finish(made, step="prune", parent=teacher, settings=settings), made, as_json)
+    _made(finish(made, step="prune", parent=teacher, settings=settings), as_json)
 
 
 @train_app.command("pack")
@@ -402,10 +424,12 @@ def train_pack(
     as_json: Json = False,
 ) -> None:
     """Really remove what was zeroed; packed and masked logits are compared."""
-    from qa_backends.artefacts.hub import checkpoint_from
+    from qa_backends.artefacts.hub import pack_checkpoint
 
-    packed = checkpoint_from(checkpoint, checkpoint.name, say, out)
-    _made(packed, packed, as_json)
+    if not (checkpoint / "model.safetensors").is_file():
+        raise InputError(f"{checkpoint} holds no model.safetensors. Name a folder that holds a checkpoint.")
+    pack_checkpoint(checkpoint, out, checkpoint.name)
+    _made(out, as_json)
 
 
 def _questions(data: Path) -> list[Any]:
@@ -422,14 +446,14 @@ def _steps() -> Iterator[Any]:
     """Progress of a training run, its length known once the first step is done."""
     with _bar("steps", None) as advance:
         yield lambda step: advance(
-            step.number, f"loss {step.loss:.3f}, {step.questions_per_second:.0f} questions a second", step.of
+            step.number, f"loss {step.loss:.3f}, {step.windows_per_second:.0f} windows a second", step.of
         )
 
 
-def _made(manifest_folder: Path, folder: Path, as_json: bool) -> None:
+def _made(folder: Path, as_json: bool) -> None:
     from qa_backends.artefacts.manifest import read_manifest
 
-    manifest = asdict(read_manifest(manifest_folder))
+    manifest = asdict(read_manifest(folder))
     if as_json:
         return show({"folder": str(folder), **manifest})
     console.print(f"{folder}: {manifest['encoder_parameters']:,} encoder parameters, {manifest['bytes'] / 1e6:.1f} MB")

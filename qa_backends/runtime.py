@@ -1,21 +1,25 @@
-"""What is loaded now: backends are loaded on first use, unloaded when memory runs short, and take turns."""
+"""What is loaded now: backends are loaded on first use, unloaded when memory runs short, and take turns.
+
+There is one turn at a time for the whole process, not one a device: a GPU's backends tokenise, decode and launch on the
+same cores that the CPU's are timed on.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import psutil
 
 from qa_backends import catalog
 from qa_backends.artefacts.build import build
 from qa_backends.artefacts.manifest import Manifest, read_manifest, weights_of
 from qa_backends.contract import DEFAULT_SETTINGS, Query, ReaderSettings, Reading
 from qa_backends.errors import BackendFailed, InputError, QAError
+from qa_backends.limits import memory_bytes
 from qa_backends.reader.reader import Prepared, Reader
 from qa_backends.reader.tokens import WordPieces
 
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 DEFAULT_MEMORY_SHARE = 0.5
-"""Share of the machine's memory that loaded weights may take, unless a budget is given."""
+"""Share of the memory that loaded weights may take, unless ``QA_MEMORY_GB`` or a budget says otherwise."""
 
 BYTES_PER_PARAMETER = 4
 """Of loaded weights: FP32 is the most any engine computes in."""
@@ -47,6 +51,24 @@ class Loaded:
     bytes: int
 
 
+def default_budget() -> int:
+    """Bytes of loaded weights: ``QA_MEMORY_GB`` where it is set, else half of the memory there is.
+
+    Raises:
+        InputError: ``QA_MEMORY_GB`` is no number above 0.
+    """
+    wanted = os.environ.get("QA_MEMORY_GB", "")
+    if not wanted:
+        return int(memory_bytes() * DEFAULT_MEMORY_SHARE)
+    try:
+        budget = int(float(wanted) * 1e9)
+    except ValueError:
+        budget = 0
+    if budget <= 0:
+        raise InputError(f"QA_MEMORY_GB is '{wanted}'; set it to a number of gigabytes above 0, or leave it out.")
+    return budget
+
+
 Key = tuple[str, str, str]
 """Family, backend, device."""
 
@@ -54,7 +76,7 @@ Key = tuple[str, str, str]
 class Runtime:
     """All loaded backends of a process.
 
-    Work happens within ``turn(device)``; who comes while another has the device waits, in order of arrival.
+    Work happens within ``turn(device)``; who comes while another works waits, in order of arrival.
     """
 
     def __init__(
@@ -64,32 +86,36 @@ class Runtime:
         settings: ReaderSettings = DEFAULT_SETTINGS,
         say: Say = lambda _: None,
     ) -> None:
-        self.budget_bytes = budget_bytes or int(psutil.virtual_memory().total * DEFAULT_MEMORY_SHARE)
+        self.budget_bytes = budget_bytes or default_budget()
         self.settings = settings
         self._say = say
         self._loaded: OrderedDict[Key, Loaded] = OrderedDict()
         self._readers: dict[str, Reader] = {}
-        self._devices: dict[str, FairLock] = {"cpu": FairLock(), "cuda": FairLock()}
+        self._lock = FairLock()
         self._bookkeeping = threading.RLock()
 
-    def waiting(self, device: str) -> int:
-        """How many turns are ahead of one that would be asked for now."""
-        return self._devices[device].ahead()
+    def ahead(self) -> int:
+        """How many turns there are before one that would be asked for now."""
+        return self._lock.ahead()
 
     @contextmanager
     def turn(self, device: str, say: Say | None = None) -> Iterator[Turn]:
-        """The device, alone. Entering waits for earlier turns; the time waited is the turn's ``wait_s``.
+        """The machine, alone, to work on ``device``. Waiting for earlier turns is the turn's ``wait_s``.
 
-        ``say`` is told what is being prepared, in place of the runtime's own.
+        ``say`` is told how many are ahead and what is being prepared, in place of the runtime's own.
 
         Raises:
-            InputError: there is no such device.
+            InputError: there is no such device here.
         """
-        if device not in self._devices:
-            raise InputError(f"There is no device '{device}'. Choose one of: {', '.join(self._devices)}.")
+        if device not in catalog.devices():
+            raise InputError(f"There is no device '{device}' here. Choose one of: {', '.join(catalog.devices())}.")
+        tell = say or self._say
         began = time.perf_counter()
-        with self._devices[device]:
-            yield Turn(self, device, time.perf_counter() - began, say or self._say)
+        self._lock.acquire(lambda ahead: tell(f"Waiting: {ahead} question{'s' if ahead > 1 else ''} ahead of yours …"))
+        try:
+            yield Turn(self, device, time.perf_counter() - began, tell)
+        finally:
+            self._lock.release()
 
     def loaded(self) -> list[Key]:
         """What is loaded, least recently used first."""
@@ -114,7 +140,8 @@ class Runtime:
         key = (group.name, row.name, device)
         with self._bookkeeping:
             if key not in self._loaded:
-                self._loaded[key] = self._load(group, row, device, say or self._say)
+                with _translated(f"{group.name}/{row.name}", "getting ready"):
+                    self._loaded[key] = self._load(group, row, device, say or self._say)
             self._loaded.move_to_end(key)
             return self._loaded[key]
 
@@ -129,8 +156,7 @@ class Runtime:
         self._make_room(size, say)
         engine = catalog.open_engine(row)
         say(f"loading {group.name}/{row.name} on {device} …")
-        with _translated(f"{group.name}/{row.name}", "loading"):
-            engine.load(artefact, device)
+        engine.load(artefact, device)
         return Loaded(engine, reader, engine.describe(), manifest, size)
 
     def _make_room(self, size: int, say: Say) -> None:
@@ -175,6 +201,16 @@ class Turn:
             raise
         return Reading(name, answer, times, prepared.windows.n_windows, loaded.ran, prepared.notices)
 
+    def forward(self, group: Family, row: Backend) -> Forward:
+        """The backend's forward pass on its own, for whoever reads many questions at once."""
+        loaded = self.runtime.get(group, row, self.device, self.say)
+
+        def translated(windows: Windows) -> SpanLogits:
+            with _translated(f"{group.name}/{row.name}", "answering"):
+                return loaded.engine.forward(windows)
+
+        return translated
+
     def warm_answer(self, group: Family, row: Backend, prepared: Prepared) -> tuple[Reading, float]:
         """The second of two answers, and the seconds of the first: the first run on a new shape is slower."""
         cold = self.answer(group, row, prepared)
@@ -182,26 +218,34 @@ class Turn:
 
 
 class FairLock:
-    """A lock that serves in order of arrival and knows how many are waiting."""
+    """A lock that serves in order of arrival, and tells who waits how many are ahead."""
 
     def __init__(self) -> None:
         self._turns = threading.Condition()
-        self._next = 0
-        self._serving = 0
+        self._queue: deque[object] = deque()
 
     def ahead(self) -> int:
+        """How many hold it or wait for it."""
         with self._turns:
-            return self._next - self._serving
+            return len(self._queue)
 
-    def __enter__(self) -> None:
+    def acquire(self, waiting: Callable[[int], None]) -> None:
+        """Waits for everybody ahead, calling ``waiting(how many)`` whenever that changes; what it raises gives up."""
+        ticket = object()
         with self._turns:
-            ticket = self._next
-            self._next += 1
-            self._turns.wait_for(lambda: self._serving == ticket)
+            self._queue.append(ticket)
+            try:
+                while self._queue[0] is not ticket:
+                    waiting(self._queue.index(ticket))
+                    self._turns.wait()
+            except BaseException:
+                self._queue.remove(ticket)
+                self._turns.notify_all()
+                raise
 
-    def __exit__(self, *_: object) -> None:
+    def release(self) -> None:
         with self._turns:
-            self._serving += 1
+            self._queue.popleft()
             self._turns.notify_all()
 
 

@@ -19,6 +19,17 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that need a GPU run wherever there is one, and are deselected elsewhere."""
+    from qa_backends import catalog
+
+    if "cuda" in catalog.devices():
+        return
+    left_out = [each for each in items if each.get_closest_marker("gpu")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [each for each in items if each not in left_out]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A build cache that starts empty and is shared by the whole run, also with processes that tests start."""

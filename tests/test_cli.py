@@ -69,6 +69,8 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run, tmp_path: Path) -> Non
         (["answer", "--question", "Who?", "--context", TEXT, "--backend", "bert-large/baseline"], 1, "Hub"),
         (["evaluate", "--data", "/no/such/file.json"], 2, "cannot be read"),
         (["bench", "--lengths", "many"], 2, "number of tokens"),
+        (["list", "--device", "abacus"], 2, "Choose one of"),
+        (["train", "pack", "--checkpoint", "/nope", "--out", "y"], 2, "checkpoint"),
         (["train", "prune", "--data", "x", "--out", "y", "--teacher", "z", "--method", "magic"], 2, "importance"),
     ],
     ids=lambda value: " ".join(map(str, value))[:40] if isinstance(value, list) else None,
@@ -82,9 +84,30 @@ def test_trouble_is_one_line_on_stderr(run, arguments: list[str], code: int, sai
     assert "Traceback" not in done.err
 
 
-def test_bad_usage_exits_with_2(run) -> None:  # noqa: ANN001
-    assert run("answer").code == 2
-    assert run("no-such-command").code == 2
+@pytest.mark.parametrize("arguments", [["answer"], ["no-such-command"], ["answer", "--no-such-option"]])
+def test_bad_usage_is_one_line_too(run, arguments: list[str]) -> None:  # noqa: ANN001
+    done = run(*arguments)
+    assert done.code == 2
+    assert done.err.startswith("Error: ") and done.err.count("\n") == 1
+
+
+def test_help_is_help(run) -> None:  # noqa: ANN001
+    assert run("--help").code == 0
+    assert "evaluate" in run("--help").out
+    assert run().code == 2
+
+
+def test_an_answer_is_printed_as_it_stands(run) -> None:  # noqa: ANN001
+    text = "The sign at the door of the old [red]house[/red] reads :heart: today."
+    done = run("answer", "--backend", "baseline", "--question", "What does the sign read?", "--context", text)
+    assert done.code == 0
+    assert done.out.splitlines()[0] in text or "no answer" in done.out
+
+
+def test_pack_writes_where_it_is_told(run, tiny: Path, tmp_path: Path) -> None:  # noqa: ANN001
+    done = run("train", "pack", "--checkpoint", str(tiny), "--out", str(tmp_path / "packed"), "--json")
+    assert json.loads(done.out)["step"] == "pack"
+    assert (tmp_path / "packed" / "model.safetensors").is_file()
 
 
 def test_list_names_every_backend(run) -> None:  # noqa: ANN001

@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from helpers import QUESTION, TEXT
 
-from qa_backends import catalog
+from qa_backends import catalog, limits
 from qa_backends.contract import Query, SpanLogits
 from qa_backends.errors import BackendFailed, InputError
 from qa_backends.measure.ask import ask
 from qa_backends.runtime import Runtime
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from qa_backends.contract import Windows
 
 MINILM = catalog.family("minilm")
@@ -104,7 +106,7 @@ def test_turns_never_overlap_and_come_in_order_of_arrival() -> None:
         for number in range(5):
             threads.append(threading.Thread(target=visit, args=(number,)))
             threads[-1].start()
-            while runtime.waiting("cpu") < number + 2:
+            while runtime.ahead() < number + 2:
                 time.sleep(0.001)
     for thread in threads:
         thread.join()
@@ -125,7 +127,7 @@ def test_who_comes_second_is_told_and_waits_outside_the_timing() -> None:
 
     holder = threading.Thread(target=hold)
     holder.start()
-    while runtime.waiting("cpu") == 0:
+    while runtime.ahead() == 0:
         time.sleep(0.001)
     threading.Timer(1.0, release.set).start()
     query = Query(QUESTION, TEXT)
@@ -145,3 +147,47 @@ def test_a_device_nobody_has_is_bad_input() -> None:
 def test_nothing_ticked_is_bad_input(runtime: Runtime) -> None:
     with pytest.raises(InputError, match="Tick at least one"):
         ask(runtime, MINILM, [], Query(QUESTION, TEXT), "cpu")
+
+
+def test_who_gives_up_waiting_does_not_hold_up_the_next() -> None:
+    runtime = Runtime()
+
+    class GaveUpError(Exception):
+        pass
+
+    def give_up(_status: str) -> None:
+        raise GaveUpError
+
+    with runtime.turn("cpu"):
+        with pytest.raises(GaveUpError), runtime.turn("cpu", give_up):
+            pass
+        assert runtime.ahead() == 1
+    with runtime.turn("cpu") as turn:
+        assert turn.wait_s < 1
+
+
+def test_a_build_that_cannot_be_written_is_a_sentence_on_its_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QA_CACHE", "/proc/nowhere")
+    rows = [BOTH[0], catalog.backend("pruned-ort")]
+    found = ask(Runtime(), MINILM, rows, Query(QUESTION, TEXT), "cpu", seconds=0)
+    assert found.outcomes[0].reading is not None
+    assert "getting ready" in str(found.outcomes[1].error)
+
+
+def test_the_memory_budget_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QA_MEMORY_GB", "1.5")
+    assert Runtime().budget_bytes == 1_500_000_000
+    monkeypatch.setenv("QA_MEMORY_GB", "much")
+    with pytest.raises(InputError, match="QA_MEMORY_GB"):
+        Runtime()
+
+
+def test_a_container_s_limits_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "cpu.max").write_text("150000 100000\n")
+    (tmp_path / "memory.max").write_text("1000000000\n")
+    monkeypatch.setattr(limits, "CGROUP", tmp_path)
+    monkeypatch.setattr(limits.os, "sched_getaffinity", lambda _pid: set(range(64)))
+    assert limits.thread_count.__wrapped__() == 2
+    assert limits.memory_bytes() == 1_000_000_000
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    assert limits.thread_count.__wrapped__() == 64

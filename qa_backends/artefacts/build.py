@@ -12,7 +12,14 @@ import numpy as np
 
 from qa_backends.artefacts import onnx_graph
 from qa_backends.artefacts.cache import ensure
-from qa_backends.artefacts.manifest import Manifest, file_hash, parameter_counts, tool_versions, weights_of
+from qa_backends.artefacts.manifest import (
+    Manifest,
+    content_hash,
+    file_hash,
+    parameter_counts,
+    tool_versions,
+    weights_of,
+)
 from qa_backends.contract import ReaderSettings, SpanLogits, Windows
 from qa_backends.errors import DriftError
 from qa_backends.reader.tokens import WordPieces
@@ -73,11 +80,14 @@ def build(
         return checkpoint
     step = STEPS[name]
     parent = build(checkpoint, step.parent, forward_of, say, root)
+    origin = file_hash(weights_of(parent))
     facts = {
         "step": name,
-        "parent": file_hash(weights_of(parent)),
+        "checkpoint": content_hash(checkpoint),
+        "parent": origin,
         "versions": tool_versions(),
         "opset": onnx_graph.OPSET,
+        "fused": onnx_graph.FUSED_OPS,
     }
 
     def make(folder: Path) -> None:
@@ -88,7 +98,7 @@ def build(
             onnx_graph.fuse(parent, folder, checkpoint)
         else:
             onnx_graph.to_fp16(parent, folder)
-        manifest = describe(folder, checkpoint, step, str(facts["parent"]))
+        manifest = describe(folder, checkpoint, step, origin)
         manifest.write(folder)  # before comparing: an engine reads from it what it opens
         difference = compare(step, parent, folder, forward_of, probe_windows(checkpoint))
         replace(manifest, largest_logit_difference=difference).write(folder)

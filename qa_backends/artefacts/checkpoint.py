@@ -87,7 +87,10 @@ def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object
 
 
 def save_model(model: BertForQuestionAnswering, folder: Path, *, tokenizer_from: Path, dtype: torch.dtype) -> None:
-    """Writes weights, config and the tokenizer's files; ``dtype`` is the precision of storage, not of computation."""
+    """Writes config, the tokenizer's files and, last and at once, the weights: where they stand, the rest does too.
+
+    ``dtype`` is the precision of storage, not of computation.
+    """
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,10 +99,11 @@ def save_model(model: BertForQuestionAnswering, folder: Path, *, tokenizer_from:
         for name, weight in model.state_dict().items()
         if weight.is_floating_point()
     }
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     config = model.config.to_dict() | {"architectures": ["BertForQuestionAnswering"], "dtype": "float32"}
     config = {key: value for key, value in config.items() if key not in ("_name_or_path", "transformers_version")}
     (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     for name in TOKENIZER_FILES:
         if (tokenizer_from / name).is_file() and tokenizer_from != folder:
             shutil.copyfile(tokenizer_from / name, folder / name)
+    save_file(weights, folder / "model.safetensors.partial", metadata={"format": "pt"})
+    (folder / "model.safetensors.partial").replace(folder / "model.safetensors")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends.artefacts.cache import ensure
 from qa_backends.artefacts.checkpoint import TOKENIZER_FILES, load_model, save_model
-from qa_backends.artefacts.manifest import Manifest, file_hash, parameter_counts, tool_versions
+from qa_backends.artefacts.manifest import Manifest, content_hash, file_hash, parameter_counts, tool_versions
 from qa_backends.errors import BackendUnavailable, DriftError
 
 if TYPE_CHECKING:
@@ -25,10 +25,15 @@ PACKING_LIMIT = 1e-5
 """Packing removes zeros; it may change logits by no more than the order of additions does."""
 FILES = ["config.json", "model.safetensors", *TOKENIZER_FILES]
 TELL_EVERY_S = 1.0
+CONVERTER = "SFconvertbot"
+"""The Hub's own account that offers safetensors copies; anybody else's pull request is not read."""
 REMEDY = "Connect to the internet and ask again, or choose the family 'minilm', which ships with the app."
 
+_fetched: dict[tuple[str, str | None], Path] = {}
+"""What this process has fetched, by repository and revision: the Hub is asked once, not with every question."""
 
-def fetch(repository: str, revision: str | None, say: Say) -> Path:
+
+def fetch(repository: str, revision: str | None, say: Say, remedy: str = REMEDY) -> Path:
     """A local folder with the repository's config, tokenizer and safetensors weights; ``say`` is told how far it is.
 
     Many older repositories hold pickled weights only, with a safetensors copy waiting in a pull request of the Hub's
@@ -38,21 +43,24 @@ def fetch(repository: str, revision: str | None, say: Say) -> Path:
         BackendUnavailable: the Hub cannot be reached, or holds no safetensors weights.
     """
     from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
+    key = (repository, revision)
+    if key in _fetched:
+        return _fetched[key]
     say(f"looking for {repository} …")
     try:
         with _telling(repository, say):
             folder = Path(snapshot_download(repository, revision=revision, allow_patterns=FILES))
             if (folder / "model.safetensors").is_file():
-                return folder
-            for ref in HfApi().list_repo_refs(repository, include_pull_requests=True).pull_requests or []:
-                converted = Path(snapshot_download(repository, revision=ref.ref, allow_patterns=FILES))
+                return _fetched.setdefault(key, folder)
+            for request in HfApi().get_repo_discussions(repository, author=CONVERTER, discussion_type="pull_request"):
+                converted = Path(snapshot_download(repository, revision=request.git_reference, allow_patterns=FILES))
                 if (converted / "model.safetensors").is_file():
-                    return converted
-    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
-        raise BackendUnavailable(f"The Hugging Face Hub could not be reached for {repository}.", REMEDY) from error
-    raise BackendUnavailable(f"{repository} holds no safetensors weights, and pickled ones are not read.", REMEDY)
+                    return _fetched.setdefault(key, converted)
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
+        raise BackendUnavailable(f"The Hugging Face Hub could not be reached for {repository}.", remedy) from error
+    raise BackendUnavailable(f"{repository} holds no safetensors weights, and pickled ones are not read.", remedy)
 
 
 @contextmanager
@@ -88,33 +96,38 @@ def _size(folder: Path) -> int:
 
 
 def checkpoint_from(downloaded: Path, name: str, say: Say, root: Path | None = None) -> Path:
-    """The download as a packed checkpoint with ``tokenizer.json`` and manifest, kept in the build cache.
+    """The download as a packed checkpoint, kept in the build cache; raises what ``pack_checkpoint`` does."""
+    facts = {"step": "pack", "parent": content_hash(downloaded), "versions": tool_versions()}
+
+    def make(folder: Path) -> None:
+        say(f"packing {name} …")
+        pack_checkpoint(downloaded, folder, name)
+
+    return ensure("checkpoint", facts, make, root)
+
+
+def pack_checkpoint(downloaded: Path, folder: Path, name: str) -> None:
+    """Writes the checkpoint, packed, with ``tokenizer.json`` and manifest, to ``folder``.
 
     Raises:
         DriftError: packing changed the logits.
-        ArtefactError: the weights do not fit the config.
+        ArtefactError: there is no checkpoint, or the weights do not fit the config.
     """
-    weights = downloaded / "model.safetensors"
-    facts = {"step": "pack", "parent": file_hash(weights), "versions": tool_versions()}
+    import torch
 
-    def make(folder: Path) -> None:
-        import torch
+    from qa_backends.artefacts.packing import pack
 
-        from qa_backends.artefacts.packing import pack
-
-        say(f"packing {name} …")
-        model = load_model(downloaded)
-        before = _probe(model)
-        difference = float((_probe(pack(model)) - before).abs().max() / max(1.0, float(before.abs().max())))
-        if not difference <= PACKING_LIMIT:
-            raise DriftError("pack", difference, PACKING_LIMIT)
-        save_model(model, folder, tokenizer_from=downloaded, dtype=torch.float32)
-        _write_tokenizer(downloaded, folder)
-        checkpoint_manifest(
-            model, folder, step="pack", parent=str(facts["parent"]), difference=difference, settings={"source": name}
-        ).write(folder)
-
-    return ensure("checkpoint", facts, make, root)
+    model = load_model(downloaded)
+    before = _probe(model)
+    difference = float((_probe(pack(model)) - before).abs().max() / max(1.0, float(before.abs().max())))
+    if not difference <= PACKING_LIMIT:
+        raise DriftError("pack", difference, PACKING_LIMIT)
+    save_model(model, folder, tokenizer_from=downloaded, dtype=torch.float32)
+    _write_tokenizer(downloaded, folder)
+    origin = file_hash(downloaded / "model.safetensors")
+    checkpoint_manifest(
+        model, folder, step="pack", parent=origin, difference=difference, settings={"source": name}
+    ).write(folder)
 
 
 def checkpoint_manifest(
@@ -132,7 +145,7 @@ def checkpoint_manifest(
     return Manifest(
         step=step,
         parent=parent,
-        precision="FP32",
+        precision="FP16" if _stored_in(folder) == "F16" else "FP32",
         bytes=(folder / "model.safetensors").stat().st_size,
         parameters=total,
         encoder_parameters=encoder,
@@ -141,6 +154,14 @@ def checkpoint_manifest(
         settings=settings,
         versions=tool_versions(),
     )
+
+
+def _stored_in(folder: Path) -> str:
+    """The type of the stored weights, as safetensors names it."""
+    from safetensors import safe_open
+
+    with safe_open(folder / "model.safetensors", framework="np") as weights:
+        return str(weights.get_slice("qa_outputs.weight").get_dtype())
 
 
 def _write_tokenizer(downloaded: Path, folder: Path) -> None:

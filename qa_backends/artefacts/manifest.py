@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NAME = "manifest.json"
 TOOLS = ("torch", "transformers", "optimum", "optimum-onnx", "onnx", "onnxruntime-gpu", "onnxruntime")
 WEIGHT_FILES = ("model.safetensors", "model.onnx")
+DESCRIBING_FILES = ("config.json", "tokenizer.json", "vocab.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Manifest:
 
     ``parent`` is the file hash of the weights it was made from. ``largest_logit_difference`` is against that parent,
     relative to the parent's largest logit where that is above 1; ``None`` where training, not conversion, made it.
+    ``precision`` is that of the stored weights. Comparisons run on the CPU, where FP16 weights compute in FP32.
     """
 
     step: str
@@ -68,6 +70,15 @@ def file_hash(path: Path) -> str:
     """SHA-256 of the file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def content_hash(folder: Path) -> str:
+    """SHA-256 over all that decides what a checkpoint or artefact computes: weights, config and tokenizer."""
+    whole = hashlib.sha256()
+    for name in (*WEIGHT_FILES, *DESCRIBING_FILES):
+        if (folder / name).is_file():
+            whole.update(f"{name} {file_hash(folder / name)}\n".encode())
+    return whole.hexdigest()
 
 
 def weights_of(folder: Path) -> Path:

@@ -10,7 +10,7 @@ from qa_backends.artefacts.manifest import file_hash, read_manifest, tool_versio
 from qa_backends.artefacts.onnx_graph import upcast
 from qa_backends.contract import Ran, SpanLogits, Windows
 from qa_backends.errors import ArtefactError, BackendUnavailable
-from qa_backends.threads import thread_count
+from qa_backends.limits import thread_count
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from qa_backends.artefacts.checkpoint import load_model
 from qa_backends.artefacts.manifest import file_hash, tool_versions
 from qa_backends.contract import Ran, SpanLogits, Windows
 from qa_backends.errors import BackendUnavailable
-from qa_backends.threads import thread_count
+from qa_backends.limits import thread_count
 
 if TYPE_CHECKING:
     from pathlib import Path

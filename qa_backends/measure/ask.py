@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.rounds import Samples, take_turns, without_wait
+from qa_backends.measure.statistics import LEAST_PAIRS
 from qa_backends.reader.reader import check
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ TOKENISE_RUNS = 5
 
 @dataclass(slots=True)
 class Outcome:
-    """What one backend gave: a reading, or the sentence that says why not; ``cold_s`` is its very first run."""
+    """What one backend gave: a reading, or why there is none; ``cold_s`` is its first run on the question."""
 
     row: Backend
     reading: Reading | None = None
@@ -58,16 +59,21 @@ class Comparison:
     def baseline(self) -> Outcome | None:
         return next((each for each in self.answered if each.row.name == catalog.BASELINE), None)
 
+    def timed(self, outcome: Outcome) -> list[StageTimes]:
+        """The backend's runs in turns; none while they are fewer than an interval needs."""
+        runs = self.samples.times.get(outcome.row.name, [])
+        return runs if len(runs) >= LEAST_PAIRS else []
+
     def latency_s(self, outcome: Outcome) -> float:
         """The median of the timed runs, or the one reading where there are none."""
         assert outcome.reading is not None
-        timed = self.samples.compute_s(outcome.row.name)
-        return statistics.median(timed) if timed else outcome.reading.times.compute_s
+        timed = self.timed(outcome)
+        return statistics.median(each.compute_s for each in timed) if timed else outcome.reading.times.compute_s
 
     def parts(self, outcome: Outcome) -> StageTimes:
         """Medians of each part over the timed runs, with the wait of the one reading."""
         assert outcome.reading is not None
-        timed = self.samples.times.get(outcome.row.name)
+        timed = self.timed(outcome)
         if not timed:
             return outcome.reading.times
         median = {
@@ -117,8 +123,6 @@ def ask(
         emit(state)
 
     catalog.download(group, rows, say)
-    if ahead := runtime.waiting(device):
-        say(f"Waiting: {ahead} question{'s' if ahead > 1 else ''} ahead of yours …")
     with runtime.turn(device, say) as turn:
         say("Reading the text …")
         prepared = turn.prepare(group, query)
@@ -149,8 +153,10 @@ def _take_turns(turn: Turn, state: Comparison, prepared: Prepared, seconds: floa
 
         return run
 
+    runs = {each.row.name: run_of(each) for each in state.answered}
+    one_each_s = sum(each.reading.times.compute_s for each in state.answered if each.reading)
     try:
-        for samples in take_turns({each.row.name: run_of(each) for each in state.answered}, seconds=seconds):
+        for samples in take_turns(runs, seconds=seconds, one_each_s=one_each_s):
             state.samples = samples
             say(state.status)
     except QAError:

@@ -109,6 +109,7 @@ def _row(turn: Turn, group: Family, row: Backend, device: str, length: int, samp
            for key, value in asdict(summarise(compute)).items()},
         "speed_up": asdict(ratio) if ratio else None,
         "bytes": loaded.manifest.bytes,
+        "stored": loaded.manifest.precision,
         "encoder_parameters": loaded.manifest.encoder_parameters,
         "ran": asdict(loaded.ran),
         "samples_ms": {part: [round(value, 4) for value in values] for part, values in parts.items()},

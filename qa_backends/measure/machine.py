@@ -7,15 +7,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import psutil
-
 from qa_backends.artefacts.manifest import tool_versions
-from qa_backends.threads import thread_count
+from qa_backends.limits import memory_bytes, thread_count
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """``memory_gib`` is the machine's, ``threads`` what this process may use."""
+    """``threads`` and ``memory_gib`` are what the process may use."""
 
     processor: str
     threads: int
@@ -26,10 +24,11 @@ class Machine:
     versions: dict[str, str]
     date: str
 
-    def sentence(self) -> str:
+    def sentence(self, device: str) -> str:
         """For a caption: what was measured on, and when."""
         cores = f"{self.threads} core{'s' if self.threads != 1 else ''}"
-        return f"{self.gpu or self.processor}, {cores}, {self.memory_gib} GiB, {self.date}"
+        processor = self.gpu if device == "cuda" else self.processor
+        return f"{processor}, {cores}, {self.memory_gib} GiB, {self.date}"
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -41,7 +40,7 @@ def this_machine() -> Machine:
     return Machine(
         processor=_processor(),
         threads=thread_count(),
-        memory_gib=round(psutil.virtual_memory().total / 2**30),
+        memory_gib=round(memory_bytes() / 2**30),
         gpu=torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         system=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),

@@ -22,20 +22,21 @@ def table(latency: dict[str, Any]) -> str:
     """Quality, size and latency of each measured backend, and under it the machine they were measured on."""
     rows = latency["rows"]
     lengths = sorted({row["tokens"] for row in rows})
-    head = ["backend", "EM", "F1", "weights, MB", "encoder parameters"]
+    head = ["backend", "EM", "F1", "file, MB", "encoder parameters"]
     head += [f"{length} tokens, ms" for length in lengths] + ["against baseline"]
     lines = [" | ".join(head), " | ".join(["---"] + ["---:"] * (len(head) - 1))]
     for name in dict.fromkeys(row["backend"] for row in rows):
         own = {row["tokens"]: row for row in rows if row["backend"] == name}
         lines.append(" | ".join(_cells(name, own, lengths)))
     machine = Machine(**latency["machine"])
+    versions = machine.versions
     runs = min(row["runs"] for row in rows)
     caption = (
         "Quality: SQuAD v2.0 dev, all questions, threshold 0. "
         "Latency: whole answers (tokenise, model, decode), batch 1, "
         f"median of at least {runs} runs taken in turns; ratio of medians at {lengths[-1]} tokens with its 95 % "
-        f"bootstrap interval. Measured on {machine.sentence()}; torch {machine.versions.get('torch', '?')}, "
-        f"onnxruntime {machine.versions.get('onnxruntime-gpu') or machine.versions.get('onnxruntime', '?')}. "
+        f"bootstrap interval. Measured on {machine.sentence(rows[0]['device'])}; "
+        f"torch {versions['torch']}, onnxruntime {versions.get('onnxruntime-gpu') or versions['onnxruntime']}. "
         "On a CPU the FP16 weights are computed in FP32."
     )
     return "\n".join(f"| {line} |" for line in lines) + f"\n\n{caption}"
@@ -54,7 +55,7 @@ def _cells(name: str, own: dict[int, dict[str, Any]], lengths: list[int]) -> lis
         f"`{row.name}`",
         f"{quality['exact']:.1f}" if quality else "not measured",
         f"{quality['f1']:.1f}" if quality else "not measured",
-        f"{last['bytes'] / 1e6:.1f}",
+        f"{last['bytes'] / 1e6:.1f} ({last['stored']})",
         f"{last['encoder_parameters'] / 1e6:.2f} M",
         *[f"{own[length]['p50_ms']:.1f}" for length in lengths],
         f"{ratio['value']:.2f}× [{ratio['low']:.2f}–{ratio['high']:.2f}]" if ratio else "1",

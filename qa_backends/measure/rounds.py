@@ -39,11 +39,16 @@ class Samples:
         return speed_up(self.compute_s(reference), self.compute_s(name))
 
 
-def take_turns(runs: Mapping[str, Run], *, seconds: float, rounds: int | None = None) -> Iterator[Samples]:
+def take_turns(
+    runs: Mapping[str, Run], *, seconds: float, rounds: int | None = None, one_each_s: float = 0.0
+) -> Iterator[Samples]:
     """Measures for at most about ``seconds`` and ``rounds``, yielding what there is after every round.
 
-    Nothing is measured, and nothing yielded, where five rounds would not fit: then one reading is all there is to say.
+    Nothing is yielded where five rounds would not fit: then one reading is all there is to say. ``one_each_s``, what
+    one run of each is known to take, spares finding that out by running them.
     """
+    if 2 * one_each_s * LEAST_PAIRS > seconds:
+        return
     began = time.perf_counter()
     deadline = began + seconds
     samples = Samples({name: [] for name in runs}, _warm_up(runs, began + seconds / 4))
@@ -68,8 +73,10 @@ def take_turns(runs: Mapping[str, Run], *, seconds: float, rounds: int | None = 
 def _warm_up(runs: Mapping[str, Run], deadline: float) -> int:
     """Up to ``WARM_UP_RUNS`` runs of each, fewer where time is short; returns how many each had at least."""
     done = 0
-    while done < WARM_UP_RUNS and time.perf_counter() < deadline:
+    while done < WARM_UP_RUNS:
         for run in runs.values():
+            if time.perf_counter() > deadline:
+                return done
             run()
         done += 1
     return done

@@ -23,6 +23,7 @@ class Card:
 
     backend: str
     title: str
+    summary: str
     error: str | None = None
     answer: str | None = None
     span: tuple[int, int] | None = None
@@ -36,6 +37,7 @@ class Card:
     same_answer: bool | None = None
     f1: float | None = None
     f1_device: str | None = None
+    engine: str = ""
     ran: str = ""
     notices: tuple[str, ...] = ()
 
@@ -81,13 +83,14 @@ def _card(comparison: Comparison, outcome: Outcome) -> Card:
     name, title = outcome.row.name, outcome.row.title
     reading = outcome.reading
     if reading is None:
-        return Card(name, title, error=outcome.error)
+        return Card(name, title, outcome.row.summary, error=outcome.error)
     parts = comparison.parts(outcome)
     quality = shipped_accuracy(comparison.group, outcome.row, comparison.device)
     answer = reading.answer
     return Card(
         backend=name,
         title=title,
+        summary=outcome.row.summary,
         answer=answer.text if answer.span else None,
         span=(answer.span.start, answer.span.end) if answer.span else None,
         confidence=answer.confidence,
@@ -99,11 +102,12 @@ def _card(comparison: Comparison, outcome: Outcome) -> Card:
         wait_ms=parts.wait_s * 1000,
         cold_ms=outcome.cold_s * 1000,
         latency_ms=comparison.latency_s(outcome) * 1000,
-        runs=len(comparison.samples.times.get(name, [])),
+        runs=len(comparison.timed(outcome)),
         speed_up=comparison.speed_up(outcome),
         same_answer=comparison.same_answer(outcome),
         f1=quality["f1"] if quality else None,
         f1_device=quality["device"] if quality else None,
+        engine=f"{reading.ran.provider}, {reading.ran.precision}",
         ran=ran_sentence(reading.ran),
         notices=reading.notices,
     )

@@ -86,6 +86,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self.start)
 
+    def to(self, device: str) -> Batch:
+        inputs = {name: each.to(device) for name, each in self.inputs.items()}
+        return Batch(inputs, self.start.to(device), self.end.to(device))
+
 
 def epoch_order(lengths: Sequence[int], *, max_tokens: int, seed: int) -> list[list[int]]:
     """Indices of an epoch's batches: at most ``max_tokens`` with padding, alike in length, in the seed's order."""

@@ -10,7 +10,7 @@ from qa_backends.training.data import epoch_order, examples, stream
 from qa_backends.training.loop import Recipe, train
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import torch
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from qa_backends.squad import Question
     from qa_backends.training.data import Batch
     from qa_backends.training.loop import Progress
+
+    Logits = tuple[torch.Tensor, torch.Tensor]
 
 
 def span_loss(start: torch.Tensor, end: torch.Tensor, batch: Batch) -> torch.Tensor:
@@ -46,6 +48,28 @@ def compiled(model: BertForQuestionAnswering) -> BertForQuestionAnswering:
     return torch.compile(model, dynamic=True)  # type: ignore[return-value]
 
 
+def trainable(folder: Path, device: str) -> BertForQuestionAnswering:
+    """The model as it is trained.
+
+    No dropout: drawing its random numbers costs a CPU more time than the matrix products. Plain attention: on CPUs its
+    backward pass is quicker than that of the fused kernel.
+    """
+    model = load_model(folder, attention="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    return model.to(device).train()  # type: ignore[arg-type]
+
+
+def runner(model: BertForQuestionAnswering, device: str) -> Callable[[Batch], Logits]:
+    """The model's start and end logits ``[n, seq_len]`` of a batch, computed under bfloat16 autocast."""
+    import torch
+
+    def run(batch: Batch) -> Logits:
+        with torch.autocast(device, torch.bfloat16):
+            out = model(**batch.inputs)
+        return out.start_logits, out.end_logits
+
+    return run
+
+
 def finetune(
     questions: Sequence[Question],
     *,
@@ -55,6 +79,7 @@ def finetune(
     learning_rate: float,
     max_tokens: int,
     seed: int,
+    device: str,
     progress: Progress,
 ) -> Path:
     """Trains on the questions and writes the checkpoint to ``folder/model``, which is returned.
@@ -66,19 +91,16 @@ def finetune(
     import torch
 
     torch.manual_seed(seed)
-    # No dropout: drawing its random numbers costs a CPU more time than the matrix products.
-    # Plain attention: on CPUs its backward pass is quicker than that of the fused kernel.
-    model = load_model(start_from, attention="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0).train()
+    model = trainable(start_from, device)
     words = WordPieces(start_from)
     data = examples(questions, words)
     per_pass = len(epoch_order([len(each) for each in data], max_tokens=max_tokens, seed=seed))
     recipe = Recipe(round(per_pass * passes), learning_rate, 0.01, max_tokens, seed)
-    run = compiled(model)
+    run = runner(compiled(model), device)
 
     def loss_of(batch: Batch, _step: int) -> torch.Tensor:
-        with torch.autocast("cpu", torch.bfloat16):
-            out = run(**batch.inputs)
-        return span_loss(out.start_logits, out.end_logits, batch)
+        batch = batch.to(device)
+        return span_loss(*run(batch), batch)
 
     train(
         learned(model),

@@ -21,8 +21,9 @@ class Gates:
 
     def __init__(self, model: BertForQuestionAnswering) -> None:
         layers = model.bert.encoder.layer
-        self.heads = [torch.ones(each.attention.self.num_attention_heads) for each in layers]
-        self.columns = [torch.ones(each.intermediate.dense.out_features) for each in layers]
+        device = model.device
+        self.heads = [torch.ones(each.attention.self.num_attention_heads, device=device) for each in layers]
+        self.columns = [torch.ones(each.intermediate.dense.out_features, device=device) for each in layers]
         self._hooks = []
         for number, layer in enumerate(layers):
             size = layer.attention.self.attention_head_size

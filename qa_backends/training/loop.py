@@ -1,4 +1,4 @@
-"""One training loop for every recipe: bfloat16 autocast, fused AdamW, checkpoints that a stopped run goes on from."""
+"""One training loop for every recipe: fused AdamW, and checkpoints that a stopped run goes on from."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 CHECKPOINT_EVERY_S = 300.0
 WARM_UP_SHARE = 0.06
 GRADIENT_CLIP = 1.0
+SCORE_RATE = 100.0
+MOMENTS = ("exp_avg", "exp_avg_sq")
+"""AdamW's state of each parameter, by PyTorch's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Step:
     number: int
     of: int
     loss: float
-    questions_per_second: float
+    windows_per_second: float
 
 
 def rate_at(step: int, recipe: Recipe) -> float:
@@ -60,38 +63,43 @@ def train(
     recipe: Recipe,
     folder: Path,
     progress: Progress,
+    *,
+    scores: dict[str, torch.nn.Parameter] | None = None,
 ) -> None:
     """Runs the recipe from its beginning or from the last checkpoint in ``folder``.
 
     ``parameters`` are what is learned, by name; ``batches_from(n)`` yields the batches from number ``n`` on.
-    ``loss_of(batch, step)`` must not use autocast itself: the model it calls runs under bfloat16.
+    ``scores``, for movement pruning, are learned ``SCORE_RATE`` times as fast as weights, and do not decay.
 
     Raises:
         InputError: the folder holds a run of another recipe.
     """
     import torch
 
-    optimizer = torch.optim.AdamW(
-        parameters.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
-    )
-    state = Checkpoint(folder, recipe, parameters, optimizer)
+    scores = scores or {}
+    groups = [
+        {"params": list(parameters.values()), "weight_decay": recipe.weight_decay, "pace": 1.0},
+        {"params": list(scores.values()), "weight_decay": 0.0, "pace": SCORE_RATE},
+    ]
+    optimizer = torch.optim.AdamW([each for each in groups if each["params"]], lr=recipe.learning_rate, fused=True)
+    state = Checkpoint(folder, recipe, parameters | scores, optimizer)
     first = state.resume()
     saved = started = time.monotonic()
-    questions = 0
+    windows = 0
     running = 0.0
     for step, batch in enumerate(batches_from(first), start=first):
         for group in optimizer.param_groups:
-            group["lr"] = rate_at(step, recipe)
+            group["lr"] = rate_at(step, recipe) * group["pace"]
         loss = loss_of(batch, step)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters.values(), GRADIENT_CLIP)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        questions += len(batch)
+        windows += len(batch)
         value = loss.item()
         running = value if step == first else 0.98 * running + 0.02 * value
         now = time.monotonic()
-        progress(Step(step + 1, recipe.steps, running, questions / (now - started)))
+        progress(Step(step + 1, recipe.steps, running, windows / (now - started)))
         if now - saved > CHECKPOINT_EVERY_S:
             state.save(step + 1)
             saved = now
@@ -121,7 +129,7 @@ class Checkpoint:
         tensors = {}
         for name, parameter in self._parameters.items():
             tensors[f"weight.{name}"] = parameter.detach().contiguous()
-            for moment in ("exp_avg", "exp_avg_sq"):
+            for moment in MOMENTS:
                 tensors[f"{moment}.{name}"] = self._optimizer.state[parameter][moment]
         self._tensors.parent.mkdir(parents=True, exist_ok=True)
         partial = self._tensors.with_suffix(".partial")
@@ -146,9 +154,7 @@ class Checkpoint:
             step = int(file.metadata()["step"])
             for name, parameter in self._parameters.items():
                 parameter.data.copy_(file.get_tensor(f"weight.{name}"))
-                self._optimizer.state[parameter] = {
-                    "step": torch.tensor(float(step)),
-                    "exp_avg": file.get_tensor(f"exp_avg.{name}"),
-                    "exp_avg_sq": file.get_tensor(f"exp_avg_sq.{name}"),
-                }
+                moments = {key: file.get_tensor(f"{key}.{name}").to(parameter.device) for key in MOMENTS}
+                count = torch.tensor(float(step), device=parameter.device)
+                self._optimizer.state[parameter] = {"step": count, **moments}
         return step

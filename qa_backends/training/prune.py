@@ -13,16 +13,18 @@ settings of Lagunas et al.
 
 from __future__ import annotations
 
-from itertools import islice
+import json
 from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.functional import kl_div, log_softmax
 
-from qa_backends.artefacts.checkpoint import load_model, save_model
+from qa_backends.artefacts.checkpoint import save_model
+from qa_backends.artefacts.manifest import file_hash
+from qa_backends.errors import InputError
 from qa_backends.reader.tokens import WordPieces
 from qa_backends.training.data import epoch_order, examples, stream
-from qa_backends.training.finetune import compiled, learned, span_loss
+from qa_backends.training.finetune import compiled, learned, runner, span_loss, trainable
 from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
 from qa_backends.training.loop import Recipe, train
 
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from qa_backends.training.loop import Progress
 
     Logits = tuple[torch.Tensor, torch.Tensor]
-    Model = Callable[[Batch], Logits]
 
 METHODS = ("importance", "movement")
 TEMPERATURE = 2.0
@@ -45,14 +46,12 @@ LABEL_SHARE = 0.1
 STAGES = ((0.75, 0.1), (0.55, 0.15))
 """Of importance pruning: density to cut to, and the share of training that follows; what is left is at the target."""
 IMPORTANCE_BATCHES = 32
-SCORE_SCALE = 100.0
-"""Scores are learned this many times as fast as weights."""
 MASKING_SHARE = 0.5
 """Of movement pruning: the density falls to its target over this share of the steps and then stays."""
 
 
 class Pruning:
-    """One pruning run in ``folder``; a stopped run goes on where it was.
+    """One pruning run in ``folder``; a stopped run goes on where it was, a changed one needs another folder.
 
     ``density`` is the share of the encoder's parameters to keep, ``passes`` how often the questions are seen.
     """
@@ -61,6 +60,7 @@ class Pruning:
         self,
         questions: Sequence[Question],
         *,
+        method: str,
         teacher: Path,
         folder: Path,
         density: float,
@@ -68,12 +68,16 @@ class Pruning:
         learning_rate: float,
         max_tokens: int,
         seed: int,
+        device: str,
         progress: Progress,
     ) -> None:
+        """Raises InputError where the folder holds a run with other settings."""
         torch.manual_seed(seed)
+        self.method = method
         self.teacher = teacher
         self.folder = folder
         self.density = density
+        self._device = device
         self._words = WordPieces(teacher)
         self._data = examples(questions, self._words)
         self._rate = learning_rate
@@ -82,31 +86,55 @@ class Pruning:
         self._progress = progress
         per_pass = len(epoch_order([len(each) for each in self._data], max_tokens=max_tokens, seed=seed))
         self._steps = round(per_pass * passes)
-        self._teach = _runner(compiled(_plain(teacher).eval()))
+        self._teach = runner(compiled(trainable(teacher, device).eval()), device)
+        self._claim_folder()
 
-    def run(self, method: str) -> Path:
-        """Prunes by the method and returns the folder of the packed checkpoint."""
-        return self._by_importance() if method == "importance" else self._by_movement()
+    def _claim_folder(self) -> None:
+        """Notes what this run is, so that finished stages of another are never taken for its own."""
+        mine = {
+            "method": self.method,
+            "teacher": file_hash(self.teacher / "model.safetensors"),
+            "windows": len(self._data),
+            "density": self.density,
+            "steps": self._steps,
+            "learning_rate": self._rate,
+            "max_tokens": self._max_tokens,
+            "seed": self._seed,
+        }
+        note = self.folder / "run.json"
+        if note.is_file():
+            if (found := json.loads(note.read_text(encoding="utf-8"))) != mine:
+                raise InputError(f"{self.folder} holds a run with other settings ({found}). Name another folder.")
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        note.write_text(json.dumps(mine, indent=1) + "\n", encoding="utf-8")
+
+    def run(self) -> Path:
+        """Prunes and returns the folder of the packed checkpoint."""
+        return self._by_importance() if self.method == "importance" else self._by_movement()
 
     def _by_importance(self) -> Path:
-        whole = encoder_parameters(_plain(self.teacher))
+        whole = encoder_parameters(self._model(self.teacher))
+        last = (self.density, 1.0 - sum(share for _, share in STAGES))
         before = self.teacher
-        left = 1.0 - sum(share for _, share in STAGES)
-        stages = [each for each in STAGES if each[0] > self.density]
-        for number, (density, share) in enumerate([*stages, (self.density, left)]):
+        for number, (density, share) in enumerate([*(each for each in STAGES if each[0] > self.density), last]):
             stage = self.folder / f"stage-{number}"
             if not (stage / "model" / "model.safetensors").is_file():
-                model = _plain(before)
-                if not (stage / "cut" / "model.safetensors").is_file():
-                    self._cut(model, round(whole * density))
-                    save_model(model, stage / "cut", tokenizer_from=self.teacher, dtype=torch.float32)
-                model = _plain(stage / "cut")
-                torch._dynamo.reset()  # the graph compiled for the last stage has other shapes
-                run = _runner(compiled(model))
-                self._train(learned(model), lambda batch, _step, run=run: run(batch), round(self._steps * share), stage)
-                save_model(model, stage / "model", tokenizer_from=self.teacher, dtype=torch.float32)
+                self._stage(before, stage, round(whole * density), round(self._steps * share))
             before = stage / "model"
         return before
+
+    def _stage(self, before: Path, stage: Path, keep: int, steps: int) -> None:
+        """Cuts the model down to ``keep`` encoder parameters and trains what is left."""
+        if not (stage / "cut" / "model.safetensors").is_file():
+            model = self._model(before)
+            self._cut(model, keep)
+            save_model(model, stage / "cut", tokenizer_from=self.teacher, dtype=torch.float32)
+        model = self._model(stage / "cut")
+        torch._dynamo.reset()  # the graph compiled for the last stage has other shapes
+        run = runner(compiled(model), self._device)
+        self._train(learned(model), lambda batch, _step: run(batch), steps, stage)
+        save_model(model, stage / "model", tokenizer_from=self.teacher, dtype=torch.float32)
 
     def _cut(self, model: BertForQuestionAnswering, keep: int) -> None:
         heads, columns = self._importance(model)
@@ -119,33 +147,31 @@ class Pruning:
         sums = [torch.zeros_like(each) for each in tensors]
         for each in tensors:
             each.requires_grad_()
-        for batch in islice(self._batches(0, IMPORTANCE_BATCHES), IMPORTANCE_BATCHES):
-            found = torch.autograd.grad(self._loss(_runner(model)(batch), batch), tensors)
+        run = runner(model, self._device)
+        for batch in self._batches(0, IMPORTANCE_BATCHES):
+            found = torch.autograd.grad(self._loss(run(batch), batch), tensors)
             for total, gradient in zip(sums, found, strict=True):
                 total += gradient.square()
         gates.remove()
         return sums[: len(gates.heads)], sums[len(gates.heads) :]
 
     def _by_movement(self) -> Path:
-        model = _plain(self.teacher)
+        model = self._model(self.teacher)
         gates = Gates(model)
-        counts = [len(each) for each in (*gates.heads, *gates.columns)]
-        scores = {f"score.{number}": torch.nn.Parameter(torch.zeros(count)) for number, count in enumerate(counts)}
-        heads = list(scores.values())[: len(gates.heads)]
-        columns = list(scores.values())[len(gates.heads) :]
-        run = _runner(model)
+        worths = [torch.nn.Parameter(torch.zeros_like(each)) for each in (*gates.heads, *gates.columns)]
+        heads, columns = worths[: len(gates.heads)], worths[len(gates.heads) :]
+        run = runner(model, self._device)
 
         def forward(batch: Batch, step: int) -> Logits:
             density = self._density_at(step)
-            gates.heads = masks(heads, density)
-            gates.columns = masks(columns, density)
+            gates.heads, gates.columns = masks(heads, density), masks(columns, density)
             return run(batch)
 
         folder = self.folder / "movement"
-        self._train(learned(model) | scores, forward, self._steps, folder)
+        scores = {f"score.{number}": each for number, each in enumerate(worths)}
+        self._train(learned(model), forward, self._steps, folder, scores)
         gates.remove()
-        kept = [[each > 0 for each in masks(worths, self.density)] for worths in (heads, columns)]
-        cut_down(model, *kept)
+        cut_down(model, *([each > 0 for each in masks(kind, self.density)] for kind in (heads, columns)))
         save_model(model, folder / "model", tokenizer_from=self.teacher, dtype=torch.float32)
         return folder / "model"
 
@@ -154,25 +180,30 @@ class Pruning:
         done = min(1.0, step / max(1.0, self._steps * MASKING_SHARE))
         return self.density + (1.0 - self.density) * (1.0 - done) ** 3
 
+    def _model(self, folder: Path) -> BertForQuestionAnswering:
+        return trainable(folder, self._device)
+
     def _train(
         self,
         parameters: dict[str, torch.nn.Parameter],
         forward: Callable[[Batch, int], Logits],
         steps: int,
         folder: Path,
+        scores: dict[str, torch.nn.Parameter] | None = None,
     ) -> None:
-        recipe = Recipe(steps, self._rate, 0.01, self._max_tokens, self._seed)
         train(
             parameters,
             lambda batch, step: self._loss(forward(batch, step), batch),
             lambda skip: self._batches(skip, steps),
-            recipe,
+            Recipe(steps, self._rate, 0.01, self._max_tokens, self._seed),
             folder,
             self._progress,
+            scores=scores,
         )
 
     def _batches(self, skip: int, steps: int) -> Iterator[Batch]:
-        return stream(self._data, self._words, max_tokens=self._max_tokens, seed=self._seed, steps=steps, skip=skip)
+        made = stream(self._data, self._words, max_tokens=self._max_tokens, seed=self._seed, steps=steps, skip=skip)
+        return (batch.to(self._device) for batch in made)
 
     def _loss(self, student: Logits, batch: Batch) -> torch.Tensor:
         with torch.no_grad():
@@ -194,7 +225,7 @@ def masks(scores: Sequence[torch.Tensor], density: float) -> list[torch.Tensor]:
     for each in scores:
         mask = (each.detach() >= least).float()
         mask[each.argmax()] = 1.0
-        found.append(mask + SCORE_SCALE * (each - each.detach()))
+        found.append(mask + (each - each.detach()))
     return found
 
 
@@ -204,17 +235,3 @@ def _divergence(student: torch.Tensor, teacher: torch.Tensor, padding: torch.Ten
     one = log_softmax(student.float().masked_fill(padding, low) / TEMPERATURE, dim=-1)
     other = log_softmax(teacher.float().masked_fill(padding, low) / TEMPERATURE, dim=-1)
     return kl_div(one, other, log_target=True, reduction="batchmean") * TEMPERATURE**2
-
-
-def _plain(folder: Path) -> BertForQuestionAnswering:
-    """The model as it is trained: no dropout, attention in the form that is quick to differentiate on a CPU."""
-    return load_model(folder, attention="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-
-
-def _runner(model: BertForQuestionAnswering) -> Model:
-    def run(batch: Batch) -> Logits:
-        with torch.autocast("cpu", torch.bfloat16):
-            out = model(**batch.inputs)
-        return out.start_logits, out.end_logits
-
-    return run

@@ -14,6 +14,8 @@ from qa_backends.artefacts.manifest import file_hash
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+REMEDY = "Name a folder that holds the encoder: --from FOLDER."
+
 
 def encoder_folder(source: str, say: Callable[[str], None]) -> Path:
     """The folder itself, or the Hub repository of that name, downloaded.
@@ -22,7 +24,7 @@ def encoder_folder(source: str, say: Callable[[str], None]) -> Path:
         BackendUnavailable: it is no folder here, and the Hub cannot be reached.
     """
     folder = Path(source)
-    return folder if folder.is_dir() else fetch(source, None, say)
+    return folder if folder.is_dir() else fetch(source, None, say, remedy=REMEDY)
 
 
 def finish(folder: Path, *, step: str, parent: Path | None, settings: dict[str, object]) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from qa_backends import catalog
@@ -33,42 +34,55 @@ def latency(view: View | None) -> go.Figure:
             marker={"color": [colour(card.backend) for card in timed], "opacity": opacity},
             hovertemplate="%{y}: " + part + " %{x:.2f} ms<extra></extra>",
         )
-    figure.update_layout(barmode="stack", showlegend=False, **_layout("This question, ms: tokenise · model · decode"))
+    whose = "Recorded question" if view and view.recorded else "This question"
+    figure.update_layout(barmode="stack", showlegend=False, **_layout(f"{whose}, ms: tokenise · model · decode"))
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
 
-def history(visit: Sequence[View]) -> go.Figure:
-    """Every question of this visit: a line a backend, a point a question."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of a visit, as its history keeps it: its latencies, by the backend's full name and device."""
+
+    number: int
+    question: str
+    latencies_ms: dict[tuple[str, str, str], float]
+
+    @staticmethod
+    def of(view: View, number: int) -> Asked:
+        latencies = {(view.family, card.backend, view.device): card.latency_ms or 0.0 for card in view.answered}
+        return Asked(number, _plain(view.question), latencies)
+
+
+def history(visit: Sequence[Asked]) -> go.Figure:
+    """Every question of this visit: a point a question, a line a backend, family and device."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for row in catalog.BACKENDS:
-        points = [
-            (number, card.latency_ms, view.question)
-            for number, view in enumerate(visit, start=1)
-            for card in view.answered
-            if card.backend == row.name
-        ]
-        if points:
-            numbers, latencies, questions = zip(*points, strict=True)
-            figure.add_scatter(
-                name=row.title,
-                mode="lines+markers",
-                x=numbers,
-                y=latencies,
-                customdata=[_plain(question) for question in questions],
-                line={"color": colour(row.name)},
-                hovertemplate="%{y:.2f} ms<br>%{customdata}<extra>" + row.title + "</extra>",
-            )
+    for key in dict.fromkeys(key for asked in visit for key in asked.latencies_ms):
+        family, backend, device = key
+        points = [(each.number, each.latencies_ms[key], each.question) for each in visit if key in each.latencies_ms]
+        numbers, latencies, questions = zip(*points, strict=True)
+        title = catalog.backend(backend).title
+        figure.add_scatter(
+            name=title if family == catalog.default_family() and device == "cpu" else f"{title} ({family}, {device})",
+            mode="lines+markers",
+            x=numbers,
+            y=latencies,
+            customdata=questions,
+            line={"color": colour(backend), "dash": "solid" if family == catalog.default_family() else "dot"},
+            hovertemplate="%{y:.2f} ms<br>%{customdata}<extra>" + title + "</extra>",
+        )
     figure.update_layout(**_layout("This visit, question by question"))
     figure.update_layout(legend={"orientation": "h", "y": -0.25}, margin={"b": 70})
-    figure.update_xaxes(dtick=1 if len(visit) < 12 else None, range=[0.5, len(visit) + 0.5])
     figure.update_yaxes(rangemode="tozero", ticksuffix=" ms")
-    if not figure.data:
+    if not visit:
         figure.add_annotation(text="Your questions will appear here.", showarrow=False)
         figure.update_xaxes(visible=False)
         figure.update_yaxes(visible=False)
+        return figure
+    first, last = visit[0].number, visit[-1].number
+    figure.update_xaxes(dtick=1 if last - first < 12 else None, range=[first - 0.5, last + 0.5])
     return figure
 
 

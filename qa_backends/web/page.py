@@ -18,6 +18,8 @@ INTRODUCTION = (
     "One question, several ways to run the same model. See each answer beside the time it really took, and whether "
     "the faster ones still agree with the baseline."
 )
+MOST_IN_QUEUE = 64
+"""Questions that may wait for a place; who comes later is told at once that the app is busy."""
 SYSTEM_FONTS = ["system-ui", "sans-serif"]
 
 
@@ -28,7 +30,7 @@ def build_page(runtime: Runtime) -> gr.Blocks:
         tab = AskTab(runtime)
         tab.wire_link(page)
         gr.api(tab.answer, api_name="answer", **RUN_TOGETHER)
-    return page
+    return page.queue(max_size=MOST_IN_QUEUE)
 
 
 def launch_options() -> dict[str, Any]:

@@ -6,6 +6,7 @@ import itertools
 from html import escape
 from typing import TYPE_CHECKING
 
+from qa_backends import catalog
 from qa_backends.web.palette import colour
 
 if TYPE_CHECKING:
@@ -42,29 +43,39 @@ def ratio_sentence(ratio: Ratio) -> str:
 
 def verdict(view: View) -> str:
     """One sentence: which backend, how much faster, same answer or not, at what cost in F1."""
+    label = f'<p class="qa-recorded">Recorded on {escape(view.recorded)}:</p>' if view.recorded else ""
     status = f'<p class="qa-status">{escape(view.status)}</p>' if view.status else ""
-    sentence = verdict_text(view)
-    return f'<div class="qa-verdict" aria-live="polite"><p>{escape(sentence)}</p>{status}</div>'
+    hint = '<p class="qa-status">Press Ask to measure it here.</p>' if view.recorded else ""
+    sentence = escape(verdict_text(view))
+    return f'<div class="qa-verdict" aria-live="polite">{label}<p>{sentence}</p>{status}{hint}</div>'
 
 
 def verdict_text(view: View) -> str:
     timed = view.answered
     if not timed:
-        return "No backend has answered yet." if view.status else "No backend could answer; the cards say why."
+        return "Waiting for the first answer …" if view.status else "No backend could answer; the cards say why."
     best = min(timed, key=lambda card: card.latency_ms or 0.0)
+    quickest = f"{best.title} answered in {milliseconds(best.latency_ms or 0)}"
     if view.baseline is None:
-        return f"{best.title} was fastest with {milliseconds(best.latency_ms or 0)}; tick the baseline to compare."
+        return f"{quickest}; {_why_no_ratio(view)}."
     rivals = [card for card in timed if card.speed_up is not None]
     if not rivals:
-        return (
-            f"{best.title} answered in {milliseconds(best.latency_ms or 0)}."
-            if len(timed) == 1
-            else f"{best.title} was quicker in one reading; too slow here for a comparison with an interval."
-        )
+        if len(view.cards) == 1:
+            return f"{quickest}."
+        return f"{quickest}, in one reading{' so far' if view.status else ', too long a text to take turns on'}."
     best = max(rivals, key=lambda card: card.speed_up.value if card.speed_up else 0.0)
     assert best.speed_up is not None
     same = "the same answer" if best.same_answer else "a different answer"
     return f"{best.title} is {ratio_sentence(best.speed_up)}, with {same}, {_quality(best, view.baseline)}."
+
+
+def _why_no_ratio(view: View) -> str:
+    asked = next((card for card in view.cards if card.backend == catalog.BASELINE), None)
+    if asked is None:
+        return "tick the baseline to compare"
+    return (
+        "the baseline could not answer, so there is nothing to compare with" if asked.error else "the baseline is next"
+    )
 
 
 def _quality(card: Card, baseline: Card) -> str:
@@ -77,14 +88,14 @@ def _quality(card: Card, baseline: Card) -> str:
 
 def cards(view: View) -> str:
     """A card for every backend asked."""
-    label = ""
-    if view.recorded:
-        label = f'<p class="qa-recorded">A recorded comparison ({escape(view.recorded)}). Ask to measure your own.</p>'
-    return f'{label}<div class="qa-cards">{"".join(_card(card, view) for card in view.cards)}</div>'
+    return f'<div class="qa-cards">{"".join(_card(card, view) for card in view.cards)}</div>'
 
 
 def _card(card: Card, view: View) -> str:
-    head = f'<h3><i style="background:{colour(card.backend)}"></i>{escape(card.title)}</h3>'
+    head = (
+        f'<h3><i style="background:{colour(card.backend)}"></i>{escape(card.title)}</h3>'
+        f'<p class="qa-parts">{escape(card.engine or card.summary)}</p>'
+    )
     if card.error:
         return f'<article class="qa-card qa-failed">{head}<p class="qa-error">{escape(card.error)}</p></article>'
     if not card.answered or card.parts_ms is None:
@@ -99,8 +110,8 @@ def _card(card: Card, view: View) -> str:
         f'<p class="qa-parts">{parts}{wait}</p>'
         f'<p class="qa-parts">{card.confidence:.0%} confident{_same(card, view)}{_f1(card, view)}</p>'
         f"{''.join(f'<p class=qa-notice>{escape(notice)}</p>' for notice in card.notices)}"
-        f"<details><summary>what ran</summary><p>{escape(card.ran)}; first run (cold) {milliseconds(card.cold_ms)}; "
-        f"time shown: {_how_timed(card)}.</p></details></article>"
+        f"<details><summary>what ran</summary><p>{escape(card.summary)}: {escape(card.ran)}; the first run on this "
+        f"question took {milliseconds(card.cold_ms)}; time shown: {_how_timed(card)}.</p></details></article>"
     )
 
 
@@ -159,10 +170,11 @@ def _shortened(context: str, start: int, end: int) -> str:
     """Unmarked text; its middle left out where the whole text is long."""
     if len(context) <= WHOLE_UP_TO or end - start <= 2 * EXCERPT_CHARS:
         return escape(context[start:end])
-    head = escape(context[start : start + EXCERPT_CHARS]) if start else ""
-    tail = escape(context[end - EXCERPT_CHARS : end]) if end < len(context) else ""
-    left_out = end - start - (EXCERPT_CHARS if head else 0) - (EXCERPT_CHARS if tail else 0)
-    return f'{head}<span class="qa-gap"> … {left_out:,} characters … </span>{tail}'
+    unmarked = start == 0 and end == len(context)
+    head = context[start : start + EXCERPT_CHARS] if start or unmarked else ""
+    tail = context[end - EXCERPT_CHARS : end] if end < len(context) else ""
+    left_out = end - start - len(head) - len(tail)
+    return f'{escape(head)}<span class="qa-gap"> … {left_out:,} characters … </span>{escape(tail)}'
 
 
 def replay(view: View, number: int) -> str:
@@ -182,9 +194,18 @@ def replay(view: View, number: int) -> str:
         for card in timed
     )
     return (
-        f'<div class="qa-replay"><ul>{lanes}</ul><p class="qa-parts">One answer each, slowed down {factor:,.0f} times; '
+        f'<div class="qa-replay"><ul>{lanes}</ul><p class="qa-parts">One answer each, {_pace_of_replay(factor)}; '
         "the times are those measured.</p></div>"
     )
+
+
+def _pace_of_replay(factor: float) -> str:
+    return f"slowed down {factor:,.0f} times" if factor > 1 else f"sped up {1 / factor:,.1f} times"
+
+
+def note(sentence: str) -> str:
+    """A remark where the verdict would stand."""
+    return f'<div class="qa-verdict"><p>{escape(sentence)}</p></div>'
 
 
 def problem(sentence: str) -> str:

@@ -13,8 +13,10 @@ from qa_backends.errors import QAError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LINK_UP_TO = 4_000
-"""Texts of more characters are left out of the link: browsers and proxies cut longer addresses."""
+LINK_UP_TO = 6_000
+"""A longer address, in bytes, is made without the text: browsers and proxies cut or refuse it."""
+ARGUMENT_UP_TO = 100_000
+"""Bytes of text that are given on a command line; Linux refuses single arguments above 128 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,8 @@ class Shared:
 def link(question: str, context: str, family: str, backends: Sequence[str]) -> str:
     """The query string, from "?" on."""
     fields = {"q": question, "family": family, "backends": ",".join(backends)}
-    if len(context) <= LINK_UP_TO:
-        fields["c"] = context
-    return "?" + urlencode(fields)
+    whole = "?" + urlencode(fields | {"c": context})
+    return whole if len(whole) <= LINK_UP_TO else "?" + urlencode(fields)
 
 
 def read_link(fields: Mapping[str, str]) -> Shared | None:
@@ -45,27 +46,31 @@ def read_link(fields: Mapping[str, str]) -> Shared | None:
         family = catalog.default_family()
     known = [row.name for row in catalog.BACKENDS]
     wanted = [name for name in fields.get("backends", "").split(",") if name in known]
-    return Shared(fields.get("q", ""), fields.get("c", "")[:LINK_UP_TO], family, wanted or list(catalog.PRESELECTED))
+    return Shared(fields.get("q", ""), fields.get("c", ""), family, wanted or list(catalog.PRESELECTED))
 
 
-def as_python(question: str, context: str, family: str, backends: Sequence[str]) -> str:
+def as_python(question: str, context: str, family: str, backends: Sequence[str], device: str) -> str:
     return (
         "from qa_backends import catalog\n"
         "from qa_backends.contract import Query\n"
         "from qa_backends.runtime import Runtime\n\n"
         f"query = Query(question={question!r}, context={context!r})\n"
-        "device = catalog.devices()[0]\n"
-        "with Runtime().turn(device) as turn:\n"
+        f"with Runtime().turn({device!r}) as turn:\n"
         f"    for name in {list(backends)!r}:\n"
         f"        family, backend = catalog.resolve(name, {family!r})\n"
-        "        reading = turn.answer(family, backend, turn.prepare(family, query))\n"
+        "        reading, _ = turn.warm_answer(family, backend, turn.prepare(family, query))\n"
         "        print(name, reading.answer.text, reading.times)\n"
     )
 
 
-def as_shell(question: str, context: str, family: str, backends: Sequence[str]) -> str:
-    return "".join(
-        f"python -m qa_backends answer --family {family} --backend {name} \\\n"
-        f"  --question {shlex.quote(question)} \\\n  --context {shlex.quote(context)} --json\n"
-        for name in backends
+def as_shell(question: str, context: str, family: str, backends: Sequence[str], device: str) -> str:
+    """A loop over the backends; a text too long for an argument is read from a file."""
+    short = len(context.encode("utf-8", "replace")) <= ARGUMENT_UP_TO
+    text = f"--context {shlex.quote(context)}" if short else "--context-file text.txt"
+    return (
+        f"{'' if short else '# Save the text as text.txt first: it is too long for a command.' + chr(10)}"
+        f"for backend in {' '.join(backends)}; do\n"
+        f'  python -m qa_backends answer --family {family} --device {device} --backend "$backend" --json \\\n'
+        f"    --question {shlex.quote(question)} \\\n    {text}\n"
+        "done\n"
     )

@@ -55,6 +55,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     monkeypatch.setenv("QA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(hub_module, "_fetched", {})
     return root
 
 
@@ -120,9 +121,33 @@ def test_pickled_weights_are_refused(hub: Path, monkeypatch: pytest.MonkeyPatch)
     (hub / repository / "model.safetensors").rename(hub / repository / "pytorch_model.bin")
 
     class Api:
-        def list_repo_refs(self, _repository: str, **_options: object) -> object:
-            return type("Refs", (), {"pull_requests": []})()
+        def get_repo_discussions(self, _repository: str, **_options: object) -> list[object]:
+            return []
 
     monkeypatch.setattr(huggingface_hub, "HfApi", Api)
     with pytest.raises(BackendUnavailable, match="no safetensors"):
         fetch(repository, None, lambda _: None)
+
+
+def test_a_safetensors_copy_is_taken_from_the_hubs_own_converter_only(
+    hub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = LARGE.checkpoints["baseline"].repository
+    converted = hub / str(LARGE.checkpoints["pruned"].repository)
+    assert repository is not None
+    (hub / repository / "model.safetensors").unlink()
+    asked: dict[str, object] = {}
+
+    class Api:
+        def get_repo_discussions(self, _repository: str, **options: object) -> list[object]:
+            asked.update(options)
+            return [type("Request", (), {"git_reference": "refs/pr/1"})()]
+
+    def download(name: str, revision: str | None = None, **_options: object) -> str:
+        return str(converted if revision == "refs/pr/1" else hub / name)
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert fetch(repository, None, lambda _: None) == converted
+    assert asked == {"author": "SFconvertbot", "discussion_type": "pull_request"}
+    assert fetch(repository, None, lambda _: None) == converted, "found again without asking"

@@ -160,15 +160,7 @@ def test_it_reads_well_in_light_and_dark(browser: Browser, url: str, theme: str)
     """Contrast of at least 4.5, the Web Content Accessibility Guidelines' level AA."""
     for page in opened(browser, f"{url}?__theme={theme}", WIDE):
         ask(page)
-        for place in (
-            ".qa-answer",
-            ".qa-time b",
-            ".qa-time span",
-            ".qa-parts",
-            ".qa-text",
-            ".qa-legend li",
-            ".qa-header p",
-        ):
+        for place in READ:
             assert page.locator(place).first.evaluate(CONTRAST) >= 4.5, place
 
 

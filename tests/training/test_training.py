@@ -40,7 +40,7 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
 def train_tiny(start_from: Path, folder: Path, steps: list[Step], passes: float = 6) -> Path:
     return finetune(
         QUESTIONS, start_from=start_from, folder=folder, passes=passes, learning_rate=3e-3, max_tokens=2048, seed=0,
-        progress=steps.append,
+        device="cpu", progress=steps.append,
     )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def test_finetuning_learns_and_goes_on_from_where_it_stopped(
     with pytest.raises(Stopped):
         finetune(
             QUESTIONS, start_from=tiny, folder=tmp_path / "halves", passes=6, learning_rate=3e-3, max_tokens=2048,
-            seed=0, progress=stop_halfway,
+            seed=0, device="cpu", progress=stop_halfway,
         )  # fmt: skip
     rest: list[Step] = []
     resumed = train_tiny(tiny, tmp_path / "halves", rest)
@@ -126,10 +126,10 @@ def test_pruning_reaches_its_density_and_packs(method: str, tmp_path: Path) -> N
     teacher = random_bert(tmp_path / "teacher", columns=96)
     steps: list[Step] = []
     pruning = Pruning(
-        QUESTIONS, teacher=teacher, folder=tmp_path / "run", density=0.5, passes=4, learning_rate=1e-3,
-        max_tokens=1024, seed=0, progress=steps.append,
+        QUESTIONS, method=method, teacher=teacher, folder=tmp_path / "run", density=0.5, passes=4, learning_rate=1e-3,
+        max_tokens=1024, seed=0, device="cpu", progress=steps.append,
     )  # fmt: skip
-    made = finish(pruning.run(method), step="prune", parent=teacher, settings={"method": method})
+    made = finish(pruning.run(), step="prune", parent=teacher, settings={"method": method})
     whole = encoder_parameters(load_model(teacher))
     model = load_model(made)
     assert 0.4 < encoder_parameters(model) / whole < 0.56
@@ -137,6 +137,19 @@ def test_pruning_reaches_its_density_and_packs(method: str, tmp_path: Path) -> N
     assert manifest.encoder_parameters == encoder_parameters(model)
     assert manifest.parent == read_parent(teacher)
     assert steps
+
+
+def test_a_pruning_folder_holds_one_run(tiny: Path, tmp_path: Path) -> None:
+    def pruning(density: float) -> Pruning:
+        return Pruning(
+            QUESTIONS, method="importance", teacher=tiny, folder=tmp_path / "run", density=density, passes=1,
+            learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu", progress=lambda _step: None,
+        )  # fmt: skip
+
+    first = pruning(0.5).run()
+    assert pruning(0.5).run() == first, "a finished run is found again"
+    with pytest.raises(InputError, match="other settings"):
+        pruning(0.3)
 
 
 def read_parent(teacher: Path) -> str:

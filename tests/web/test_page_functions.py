@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import pytest
@@ -11,11 +14,17 @@ import pytest
 from qa_backends.measure.statistics import Ratio
 from qa_backends.measure.view import Card, View, as_dict, from_dict
 from qa_backends.web import charts, render, share
+from qa_backends.web.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EVIL = '<script>alert(1)</script> & "quotes" ${1+1} {{2+2}}'
 PARTS = {"tokenise": 0.2, "model": 9.5, "decode": 0.3}
-BASE = Card("baseline", "Baseline", answer="Ben", span=(46, 49), confidence=0.9, parts_ms=PARTS, latency_ms=10.0,
-            runs=24, same_answer=True, f1=70.0, ran="PyTorch CPU")  # fmt: skip
+BASE = Card(
+    "baseline", "Baseline", "the model", answer="Ben", span=(46, 49), confidence=0.9, parts_ms=PARTS, latency_ms=10.0,
+    runs=24, same_answer=True, f1=70.0, f1_device="cpu", ran="PyTorch CPU",
+)  # fmt: skip
 FAST = replace(BASE, backend="pruned-ort-fp16", title="Pruned, fused, FP16", latency_ms=3.0,
                speed_up=Ratio(3.4, 3.2, 3.6, 24), f1=69.3)  # fmt: skip
 TEXT = "Anna planted an apple tree behind the school. Ben watered it."
@@ -38,6 +47,7 @@ def view(*cards: Card, context: str = TEXT) -> View:
         ((FAST,), "tick the baseline to compare"),
         ((BASE,), "answered in 10.0 ms"),
         ((replace(BASE, latency_ms=None, error="It broke."),), "No backend could answer"),
+        ((replace(BASE, latency_ms=None, error="It broke."), FAST), "the baseline could not answer"),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else None,
 )  # fmt: skip
@@ -45,8 +55,27 @@ def test_the_verdict_says_what_was_found(cards: tuple[Card, ...], sentence: str)
     assert sentence in render.verdict_text(view(*cards))
 
 
+def test_while_turns_are_still_to_come_the_verdict_claims_nothing() -> None:
+    begun = replace(view(BASE, replace(FAST, speed_up=None, runs=0)), status="Taking turns to compare speeds …")
+    assert "so far" in render.verdict_text(begun) and "too long" not in render.verdict_text(begun)
+    pending = replace(view(replace(BASE, latency_ms=None), FAST), status="Baseline is answering …")
+    assert "the baseline is next" in render.verdict_text(pending)
+
+
+def test_a_slow_race_is_said_to_be_sped_up() -> None:
+    assert "slowed down 400 times" in render.replay(view(BASE), 1)
+    assert "sped up 3.0 times" in render.replay(view(replace(BASE, latency_ms=12_000.0)), 1)
+
+
+def test_a_long_text_without_an_answer_still_shows_its_beginning() -> None:
+    html = render.marked(view(replace(BASE, answer=None, span=None), context="The beginning." + "x" * 50_000))
+    assert "The beginning." in html and len(html) < 5_000
+
+
 def test_a_backend_that_failed_shows_its_sentence_beside_the_others() -> None:
-    html = render.cards(view(BASE, Card("pruned", "Pruned", error="pruned failed while answering. Ask again.")))
+    html = render.cards(
+        view(BASE, Card("pruned", "Pruned", "smaller", error="pruned failed while answering. Ask again."))
+    )
     assert "Ask again" in html and "Ben" in html
 
 
@@ -62,7 +91,8 @@ def test_typed_text_is_never_markup() -> None:
     for html in (render.cards(shown), render.marked(shown), render.verdict(shown), render.problem(EVIL),
                  render.replay(shown, 1)):  # fmt: skip
         assert "<script" not in html
-    assert "<script" not in charts.history([shown]).to_json().replace("\\u003c", "<")
+    asked = charts.Asked.of(shown, 1)
+    assert "<script" not in charts.history([asked]).to_json().replace("\\u003c", "<")
 
 
 def test_overlapping_answers_are_marked_in_place_and_the_text_stays_whole() -> None:
@@ -97,8 +127,21 @@ def test_the_replay_keeps_the_proportions_measured() -> None:
 def test_charts_have_the_data() -> None:
     bars = charts.latency(view(BASE, FAST))
     assert sum(sum(trace.x) for trace in bars.data) == pytest.approx(20.0)
-    lines = charts.history([view(BASE, FAST), view(BASE, FAST)])
+    lines = charts.history([charts.Asked.of(view(BASE, FAST), number) for number in (1, 2)])
     assert [len(trace.x) for trace in lines.data] == [2, 2]
+
+
+def test_the_history_does_not_join_different_families() -> None:
+    other = replace(view(BASE), family="bert-large")
+    lines = charts.history([charts.Asked.of(view(BASE), 1), charts.Asked.of(other, 2)])
+    assert [(list(trace.x), trace.name) for trace in lines.data] == [
+        ([1], "Baseline"), ([2], "Baseline (bert-large, cpu)"),
+    ]  # fmt: skip
+
+
+def test_f1_measured_elsewhere_is_said() -> None:
+    assert "measured on" not in render.cards(view(BASE))
+    assert "measured on CUDA" in render.cards(view(replace(BASE, f1_device="cuda")))
 
 
 def test_a_view_survives_json() -> None:
@@ -114,6 +157,7 @@ def test_a_link_reopens_the_question() -> None:
 
 def test_a_link_leaves_out_a_long_text_and_a_strange_one_is_not_believed() -> None:
     assert len(share.link("Who?", "x" * 100_000, "minilm", ["baseline"])) < 200
+    assert len(share.link("Who?", "谁" * 4_000, "minilm", ["baseline"])) < 200, "encoded, it would be 36,000 bytes"
     found = share.read_link({"q": "Who?", "family": "../../etc", "backends": "rm,pruned"})
     assert found is not None
     assert found.family == "minilm" and found.backends == ["pruned"]
@@ -121,8 +165,38 @@ def test_a_link_leaves_out_a_long_text_and_a_strange_one_is_not_believed() -> No
 
 
 def test_the_code_repeats_the_question(capsys: pytest.CaptureFixture[str]) -> None:
-    code = share.as_python("Who watered 'it'?", TEXT, "minilm", ["baseline"])
+    code = share.as_python("Who watered 'it'?", TEXT, "minilm", ["baseline"], "cpu")
     exec(compile(code, "copied", "exec"), {})
     assert capsys.readouterr().out.startswith("baseline ")
-    shell = share.as_shell("Who watered 'it'?", TEXT, "minilm", ["baseline"])
+    shell = share.as_shell("Who watered 'it'?", TEXT, "minilm", ["baseline"], "cpu")
     assert "'Who watered '\"'\"'it'\"'\"'?'" in shell
+    assert "--device cpu" in shell
+    assert "--context-file" in share.as_shell("Who?", "x" * 150_000, "minilm", ["baseline"], "cpu")
+
+
+def test_abandoned_work_stops_at_its_next_state() -> None:
+    stopped = threading.Event()
+
+    def work(put: Callable[[int], None]) -> None:
+        try:
+            for number in range(1000):
+                put(number)
+                time.sleep(0.01)
+        except Exception:
+            stopped.set()
+            raise
+
+    states = iter(Worker[int](work))
+    next(states)
+    states.close()  # type: ignore[attr-defined]
+    assert stopped.wait(5)
+
+
+def test_work_that_fails_fails_for_its_listener() -> None:
+    def work(put: Callable[[int], None]) -> None:
+        put(1)
+        raise KeyError("lost")
+
+    seen: list[int] = []
+    with pytest.raises(KeyError, match="lost"):
+        seen.extend(Worker[int](work))

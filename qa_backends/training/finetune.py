@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from qa_backends.artefacts.checkpoint import load_model, save_model
 from qa_backends.reader.tokens import WordPieces
 from qa_backends.training.data import epoch_order, examples, stream
-from qa_backends.training.loop import Recipe, train
+from qa_backends.training.loop import train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from transformers import BertForQuestionAnswering
 
     from qa_backends.squad import Question
-    from qa_backends.training.data import Batch
-    from qa_backends.training.loop import Progress
+    from qa_backends.training.data import Batch, Example
+    from qa_backends.training.loop import Plan, Progress
 
     Logits = tuple[torch.Tensor, torch.Tensor]
 
@@ -70,45 +70,40 @@ def runner(model: BertForQuestionAnswering, device: str) -> Callable[[Batch], Lo
     return run
 
 
-def finetune(
-    questions: Sequence[Question],
-    *,
-    start_from: Path,
-    folder: Path,
-    passes: float,
-    learning_rate: float,
-    max_tokens: int,
-    seed: int,
-    device: str,
-    progress: Progress,
-) -> Path:
-    """Trains on the questions and writes the checkpoint to ``folder/model``, which is returned.
+def finetune(questions: Sequence[Question], *, start_from: Path, plan: Plan, progress: Progress) -> Path:
+    """Trains on the questions and writes the checkpoint to ``model`` in the plan's folder, which is returned.
 
     Raises:
-        InputError: ``folder`` holds a run with other settings.
+        InputError: the folder holds a run with other settings.
         ArtefactError: ``start_from`` is no BERT checkpoint.
     """
     import torch
 
-    torch.manual_seed(seed)
-    model = trainable(start_from, device)
+    torch.manual_seed(plan.seed)
+    model = trainable(start_from, plan.device)
     words = WordPieces(start_from)
     data = examples(questions, words)
-    per_pass = len(epoch_order([len(each) for each in data], max_tokens=max_tokens, seed=seed))
-    recipe = Recipe(round(per_pass * passes), learning_rate, 0.01, max_tokens, seed)
-    run = runner(compiled(model), device)
+    recipe = plan.recipe(steps_of(data, plan))
+    run = runner(compiled(model), plan.device)
 
     def loss_of(batch: Batch, _step: int) -> torch.Tensor:
-        batch = batch.to(device)
+        batch = batch.to(plan.device)
         return span_loss(*run(batch), batch)
 
     train(
         learned(model),
         loss_of,
-        lambda skip: stream(data, words, max_tokens=max_tokens, seed=seed, steps=recipe.steps, skip=skip),
+        lambda skip: stream(data, words, max_tokens=plan.max_tokens, seed=plan.seed, steps=recipe.steps, skip=skip),
         recipe,
-        folder,
+        plan.folder,
         progress,
     )
-    save_model(model, folder / "model", tokenizer_from=start_from, dtype=torch.float16)
-    return folder / "model"
+    save_model(model, plan.folder / "model", tokenizer_from=start_from, dtype=torch.float16)
+    return plan.folder / "model"
+
+
+def steps_of(data: Sequence[Example], plan: Plan) -> int:
+    """Steps that so many passes take."""
+    return round(
+        len(epoch_order([len(each) for each in data], max_tokens=plan.max_tokens, seed=plan.seed)) * plan.passes
+    )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CHECKPOINT_EVERY_S = 300.0
 WARM_UP_SHARE = 0.06
 GRADIENT_CLIP = 1.0
+WEIGHT_DECAY = 0.01
 SCORE_RATE = 100.0
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """AdamW's state of each parameter, by PyTorch's names."""
@@ -37,6 +38,26 @@ class Recipe:
     weight_decay: float
     max_tokens: int
     seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a person chooses of a run: its folder, ``passes`` over the questions, and how to step and where."""
+
+    folder: Path
+    passes: float
+    learning_rate: float
+    max_tokens: int
+    seed: int
+    device: str
+
+    def recipe(self, steps: int) -> Recipe:
+        return Recipe(steps, self.learning_rate, WEIGHT_DECAY, self.max_tokens, self.seed)
+
+    def settings(self) -> dict[str, object]:
+        """What a manifest keeps of it."""
+        chosen = asdict(self)
+        return {key: value for key, value in chosen.items() if key not in ("folder", "device")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ from qa_backends.artefacts.checkpoint import save_model
 from qa_backends.artefacts.manifest import file_hash
 from qa_backends.errors import InputError
 from qa_backends.reader.tokens import WordPieces
-from qa_backends.training.data import epoch_order, examples, stream
-from qa_backends.training.finetune import compiled, learned, runner, span_loss, trainable
+from qa_backends.training.data import examples, stream
+from qa_backends.training.finetune import compiled, learned, runner, span_loss, steps_of, trainable
 from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
-from qa_backends.training.loop import Recipe, train
+from qa_backends.training.loop import train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from qa_backends.squad import Question
     from qa_backends.training.data import Batch
-    from qa_backends.training.loop import Progress
+    from qa_backends.training.loop import Plan, Progress
 
     Logits = tuple[torch.Tensor, torch.Tensor]
 
@@ -51,9 +51,9 @@ MASKING_SHARE = 0.5
 
 
 class Pruning:
-    """One pruning run in ``folder``; a stopped run goes on where it was, a changed one needs another folder.
+    """One pruning run; stopped, it goes on where it was, and changed, it needs another folder.
 
-    ``density`` is the share of the encoder's parameters to keep, ``passes`` how often the questions are seen.
+    ``density`` is the share of the encoder's parameters to keep.
     """
 
     def __init__(
@@ -62,31 +62,21 @@ class Pruning:
         *,
         method: str,
         teacher: Path,
-        folder: Path,
         density: float,
-        passes: float,
-        learning_rate: float,
-        max_tokens: int,
-        seed: int,
-        device: str,
+        plan: Plan,
         progress: Progress,
     ) -> None:
         """Raises InputError where the folder holds a run with other settings."""
-        torch.manual_seed(seed)
+        torch.manual_seed(plan.seed)
         self.method = method
         self.teacher = teacher
-        self.folder = folder
         self.density = density
-        self._device = device
+        self._plan = plan
         self._words = WordPieces(teacher)
         self._data = examples(questions, self._words)
-        self._rate = learning_rate
-        self._max_tokens = max_tokens
-        self._seed = seed
         self._progress = progress
-        per_pass = len(epoch_order([len(each) for each in self._data], max_tokens=max_tokens, seed=seed))
-        self._steps = round(per_pass * passes)
-        self._teach = runner(compiled(trainable(teacher, device).eval()), device)
+        self._steps = steps_of(self._data, plan)
+        self._teach = runner(compiled(trainable(teacher, plan.device).eval()), plan.device)
         self._claim_folder()
 
     def _claim_folder(self) -> None:
@@ -97,16 +87,14 @@ class Pruning:
             "windows": len(self._data),
             "density": self.density,
             "steps": self._steps,
-            "learning_rate": self._rate,
-            "max_tokens": self._max_tokens,
-            "seed": self._seed,
+            **self._plan.settings(),
         }
-        note = self.folder / "run.json"
+        note = self._plan.folder / "run.json"
         if note.is_file():
             if (found := json.loads(note.read_text(encoding="utf-8"))) != mine:
-                raise InputError(f"{self.folder} holds a run with other settings ({found}). Name another folder.")
+                raise InputError(f"{self._plan.folder} holds a run with other settings ({found}). Name another folder.")
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._plan.folder.mkdir(parents=True, exist_ok=True)
         note.write_text(json.dumps(mine, indent=1) + "\n", encoding="utf-8")
 
     def run(self) -> Path:
@@ -118,7 +106,7 @@ class Pruning:
         last = (self.density, 1.0 - sum(share for _, share in STAGES))
         before = self.teacher
         for number, (density, share) in enumerate([*(each for each in STAGES if each[0] > self.density), last]):
-            stage = self.folder / f"stage-{number}"
+            stage = self._plan.folder / f"stage-{number}"
             if not (stage / "model" / "model.safetensors").is_file():
                 self._stage(before, stage, round(whole * density), round(self._steps * share))
             before = stage / "model"
@@ -132,7 +120,7 @@ class Pruning:
             save_model(model, stage / "cut", tokenizer_from=self.teacher, dtype=torch.float32)
         model = self._model(stage / "cut")
         torch._dynamo.reset()  # the graph compiled for the last stage has other shapes
-        run = runner(compiled(model), self._device)
+        run = runner(compiled(model), self._plan.device)
         self._train(learned(model), lambda batch, _step: run(batch), steps, stage)
         save_model(model, stage / "model", tokenizer_from=self.teacher, dtype=torch.float32)
 
@@ -147,7 +135,7 @@ class Pruning:
         sums = [torch.zeros_like(each) for each in tensors]
         for each in tensors:
             each.requires_grad_()
-        run = runner(model, self._device)
+        run = runner(model, self._plan.device)
         for batch in self._batches(0, IMPORTANCE_BATCHES):
             found = torch.autograd.grad(self._loss(run(batch), batch), tensors)
             for total, gradient in zip(sums, found, strict=True):
@@ -160,14 +148,14 @@ class Pruning:
         gates = Gates(model)
         worths = [torch.nn.Parameter(torch.zeros_like(each)) for each in (*gates.heads, *gates.columns)]
         heads, columns = worths[: len(gates.heads)], worths[len(gates.heads) :]
-        run = runner(model, self._device)
+        run = runner(model, self._plan.device)
 
         def forward(batch: Batch, step: int) -> Logits:
             density = self._density_at(step)
             gates.heads, gates.columns = masks(heads, density), masks(columns, density)
             return run(batch)
 
-        folder = self.folder / "movement"
+        folder = self._plan.folder / "movement"
         scores = {f"score.{number}": each for number, each in enumerate(worths)}
         self._train(learned(model), forward, self._steps, folder, scores)
         gates.remove()
@@ -181,7 +169,7 @@ class Pruning:
         return self.density + (1.0 - self.density) * (1.0 - done) ** 3
 
     def _model(self, folder: Path) -> BertForQuestionAnswering:
-        return trainable(folder, self._device)
+        return trainable(folder, self._plan.device)
 
     def _train(
         self,
@@ -195,15 +183,16 @@ class Pruning:
             parameters,
             lambda batch, step: self._loss(forward(batch, step), batch),
             lambda skip: self._batches(skip, steps),
-            Recipe(steps, self._rate, 0.01, self._max_tokens, self._seed),
+            self._plan.recipe(steps),
             folder,
             self._progress,
             scores=scores,
         )
 
     def _batches(self, skip: int, steps: int) -> Iterator[Batch]:
-        made = stream(self._data, self._words, max_tokens=self._max_tokens, seed=self._seed, steps=steps, skip=skip)
-        return (batch.to(self._device) for batch in made)
+        plan = self._plan
+        made = stream(self._data, self._words, max_tokens=plan.max_tokens, seed=plan.seed, steps=steps, skip=skip)
+        return (batch.to(self._plan.device) for batch in made)
 
     def _loss(self, student: Logits, batch: Batch) -> torch.Tensor:
         with torch.no_grad():

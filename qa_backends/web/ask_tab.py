@@ -103,7 +103,7 @@ class AskTab:
                 self._verdict = gr.HTML(render.verdict(recorded) if recorded else "", elem_id="qa-verdict")
                 self._cards = gr.HTML(render.cards(recorded) if recorded else "", elem_id="qa-cards")
                 gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')
-        self._marked = gr.HTML(render.marked(recorded) if recorded else "", elem_id="qa-marked")
+                self._marked = gr.HTML(render.marked(recorded) if recorded else "", elem_id="qa-marked")
         with gr.Row(elem_classes="qa-columns"):
             self._latency = gr.Plot(charts.latency(recorded), show_label=False, elem_id="qa-latency")
             self._history = gr.Plot(charts.history([]), show_label=False, elem_id="qa-history")

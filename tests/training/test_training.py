@@ -19,7 +19,7 @@ from qa_backends.training import prune as prune_module
 from qa_backends.training.data import answer_tokens, collate, epoch_order, examples, stream
 from qa_backends.training.finetune import finetune
 from qa_backends.training.gates import Gates, choose, encoder_parameters
-from qa_backends.training.loop import Recipe, Step, rate_at
+from qa_backends.training.loop import Plan, Recipe, Step, rate_at
 from qa_backends.training.prune import Pruning, masks
 from qa_backends.training.recipes import finish
 
@@ -37,11 +37,12 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prune_module, "compiled", lambda model: model)
 
 
+def plan(folder: Path, *, passes: float, learning_rate: float = 3e-3, max_tokens: int = 2048) -> Plan:
+    return Plan(folder, passes, learning_rate, max_tokens, seed=0, device="cpu")
+
+
 def train_tiny(start_from: Path, folder: Path, steps: list[Step], passes: float = 6) -> Path:
-    return finetune(
-        QUESTIONS, start_from=start_from, folder=folder, passes=passes, learning_rate=3e-3, max_tokens=2048, seed=0,
-        device="cpu", progress=steps.append,
-    )  # fmt: skip
+    return finetune(QUESTIONS, start_from=start_from, plan=plan(folder, passes=passes), progress=steps.append)
 
 
 def test_labels_are_the_answers_tokens() -> None:
@@ -103,10 +104,7 @@ def test_finetuning_learns_and_goes_on_from_where_it_stopped(
             raise Stopped
 
     with pytest.raises(Stopped):
-        finetune(
-            QUESTIONS, start_from=tiny, folder=tmp_path / "halves", passes=6, learning_rate=3e-3, max_tokens=2048,
-            seed=0, device="cpu", progress=stop_halfway,
-        )  # fmt: skip
+        finetune(QUESTIONS, start_from=tiny, plan=plan(tmp_path / "halves", passes=6), progress=stop_halfway)
     rest: list[Step] = []
     resumed = train_tiny(tiny, tmp_path / "halves", rest)
     assert rest[0].number == steps[-1].of // 2 + 1, "no step is done again, none left out"
@@ -125,10 +123,8 @@ def test_a_folder_holds_one_recipe(tiny: Path, tmp_path: Path) -> None:
 def test_pruning_reaches_its_density_and_packs(method: str, tmp_path: Path) -> None:
     teacher = random_bert(tmp_path / "teacher", columns=96)
     steps: list[Step] = []
-    pruning = Pruning(
-        QUESTIONS, method=method, teacher=teacher, folder=tmp_path / "run", density=0.5, passes=4, learning_rate=1e-3,
-        max_tokens=1024, seed=0, device="cpu", progress=steps.append,
-    )  # fmt: skip
+    run = plan(tmp_path / "run", passes=4, learning_rate=1e-3, max_tokens=1024)
+    pruning = Pruning(QUESTIONS, method=method, teacher=teacher, density=0.5, plan=run, progress=steps.append)
     made = finish(pruning.run(), step="prune", parent=teacher, settings={"method": method})
     whole = encoder_parameters(load_model(teacher))
     model = load_model(made)
@@ -140,11 +136,12 @@ def test_pruning_reaches_its_density_and_packs(method: str, tmp_path: Path) -> N
 
 
 def test_a_pruning_folder_holds_one_run(tiny: Path, tmp_path: Path) -> None:
+    run = plan(tmp_path / "run", passes=1, learning_rate=1e-3, max_tokens=1024)
+
     def pruning(density: float) -> Pruning:
         return Pruning(
-            QUESTIONS, method="importance", teacher=tiny, folder=tmp_path / "run", density=density, passes=1,
-            learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu", progress=lambda _step: None,
-        )  # fmt: skip
+            QUESTIONS, method="importance", teacher=tiny, density=density, plan=run, progress=lambda _step: None
+        )
 
     first = pruning(0.5).run()
     assert pruning(0.5).run() == first, "a finished run is found again"

@@ -1,0 +1,71 @@
+"""What commands share: options, the two streams, progress.
+
+A command's result goes to stdout; what is being prepared, how far it is, and errors go to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from qa_backends import catalog
+from qa_backends.errors import InputError
+from qa_backends.squad import Question, read_squad
+
+ASSETS = Path(__file__).resolve().parent.parent.parent / "assets"
+
+errors = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+FamilyName = Annotated[str | None, typer.Option("--family", help="Family of models; QA_FAMILY or minilm by default.")]
+Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda; a GPU by default where there is one.")]
+BackendName = Annotated[str, typer.Option("--backend", help="A name from `list`, or family/name.")]
+
+
+def show(value: dict[str, Any] | list[dict[str, Any]]) -> None:
+    """JSON on stdout; Unicode as it is."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+
+def say(message: str) -> None:
+    """What is being prepared, on stderr, so that stdout stays a result."""
+    errors.print(message)
+
+
+def pick_device(wanted: str | None) -> str:
+    """Raises InputError for a device that this machine has not got."""
+    there = catalog.devices()
+    if wanted is not None and wanted not in there:
+        raise InputError(f"There is no device '{wanted}' here. Choose one of: {', '.join(there)}.")
+    return wanted or there[0]
+
+
+def questions_of(data: Path) -> list[Question]:
+    """Raises InputError for a file that is not in SQuAD format or holds no questions."""
+    questions = read_squad(data)
+    if not questions:
+        raise InputError(f"{data.name} holds no questions.")
+    return questions
+
+
+@contextmanager
+def bar(what: str, total: int | None) -> Iterator[Any]:
+    """A progress bar on stderr; gives the function that sets how much is done, with a note, and of how much."""
+    note = TextColumn("{task.fields[note]}")
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note)
+    with Progress(*columns, console=errors) as progress:
+        task = progress.add_task(what, total=total, note="")
+
+        def advance(done: int, note: str = "", of: int | None = total) -> None:
+            progress.update(task, completed=done, note=note, total=of)
+
+        yield advance

@@ -1,0 +1,118 @@
+"""``train``: fine-tune, prune, pack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qa_backends import catalog
+from qa_backends.commands.terminal import Device, FamilyName, Json, bar, console, pick_device, questions_of, say, show
+from qa_backends.errors import InputError
+from qa_backends.training.loop import Plan
+
+app = typer.Typer(help="Make checkpoints: fine-tune, prune, pack.")
+
+DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+Data = Annotated[Path, typer.Option("--data", help="SQuAD-format training questions, plain or .xz.")]
+Out = Annotated[Path, typer.Option("--out", help="Folder of the run; a stopped run in it goes on.")]
+Passes = Annotated[float, typer.Option("--passes", help="How often every question is seen.")]
+Rate = Annotated[float, typer.Option("--learning-rate")]
+Tokens = Annotated[int, typer.Option("--batch-tokens", help="Tokens a step, padding included.")]
+Seed = Annotated[int, typer.Option("--seed")]
+
+
+@app.command("finetune")
+def finetune(
+    data: Data,
+    out: Out,
+    start_from: Annotated[str, typer.Option("--from", help="An encoder: a folder or a Hub id.")] = DEFAULT_ENCODER,
+    passes: Passes = 3.0,
+    learning_rate: Rate = 1.2e-4,
+    batch_tokens: Tokens = 4096,
+    seed: Seed = 1,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Fine-tune an encoder to find answer spans."""
+    from qa_backends.training.finetune import finetune as run
+    from qa_backends.training.recipes import encoder_folder, finish
+
+    questions = questions_of(data)
+    plan = Plan(out, passes, learning_rate, batch_tokens, seed, pick_device(device))
+    encoder = encoder_folder(start_from, say)
+    with _steps() as advance:
+        made = run(questions, start_from=encoder, plan=plan, progress=advance)
+    settings = {"start_from": encoder.name, **plan.settings(), "data": data.name, "questions": len(questions)}
+    _made(finish(made, step="finetune", parent=None, settings=settings), as_json)
+
+
+@app.command("prune")
+def prune(
+    data: Data,
+    out: Out,
+    teacher: Annotated[Path | None, typer.Option("--teacher", help="By default the family's baseline.")] = None,
+    method: Annotated[str, typer.Option("--method", help="importance or movement.")] = "importance",
+    density: Annotated[
+        float, typer.Option("--density", min=0.05, max=0.95, help="Share of the encoder to keep.")
+    ] = 0.4,
+    passes: Passes = 1.0,
+    learning_rate: Rate = 1.2e-4,
+    batch_tokens: Tokens = 4096,
+    seed: Seed = 2,
+    family: FamilyName = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Prune whole heads and FFN columns with the fine-tuned model as teacher, and pack the result."""
+    from qa_backends.training.prune import METHODS, Pruning
+    from qa_backends.training.recipes import finish
+
+    if method not in METHODS:
+        raise InputError(f"There is no method '{method}'. Choose one of: {', '.join(METHODS)}.")
+    questions = questions_of(data)
+    plan = Plan(out, passes, learning_rate, batch_tokens, seed, pick_device(device))
+    teacher = teacher or catalog.checkpoint_folder(catalog.family(family or catalog.default_family()), "baseline", say)
+    with _steps() as advance:
+        made = Pruning(questions, method=method, teacher=teacher, density=density, plan=plan, progress=advance).run()
+    settings = {"method": method, "density": density, **plan.settings()}
+    settings |= {"data": data.name, "questions": len(questions)}
+    _made(finish(made, step="prune", parent=teacher, settings=settings), as_json)
+
+
+@app.command("pack")
+def pack(
+    checkpoint: Annotated[Path, typer.Option("--checkpoint", help="A checkpoint with zeroed heads or columns.")],
+    out: Annotated[Path, typer.Option("--out", help="Where the packed checkpoint goes.")],
+    as_json: Json = False,
+) -> None:
+    """Really remove what was zeroed; packed and masked logits are compared."""
+    from qa_backends.artefacts.hub import pack_checkpoint
+
+    if not (checkpoint / "model.safetensors").is_file():
+        raise InputError(f"{checkpoint} holds no model.safetensors. Name a folder that holds a checkpoint.")
+    pack_checkpoint(checkpoint, out, checkpoint.name)
+    _made(out, as_json)
+
+
+@contextmanager
+def _steps() -> Iterator[Any]:
+    """Progress of a training run, its length known once the first step is done."""
+    with bar("steps", None) as advance:
+        yield lambda step: advance(
+            step.number, f"loss {step.loss:.3f}, {step.windows_per_second:.0f} windows a second", step.of
+        )
+
+
+def _made(folder: Path, as_json: bool) -> None:
+    from qa_backends.artefacts.manifest import read_manifest
+
+    manifest = asdict(read_manifest(folder))
+    if as_json:
+        return show({"folder": str(folder), **manifest})
+    console.print(f"{folder}: {manifest['encoder_parameters']:,} encoder parameters, {manifest['bytes'] / 1e6:.1f} MB")
+    return None

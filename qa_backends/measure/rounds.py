@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     Run = Callable[[], StageTimes]
 
 WARM_UP_RUNS = 10
+WARM_UP_SHARE = 0.2
+"""Of the time given; slow backends get fewer runs to warm up, so that there is something left to measure in."""
 SETTLE_S = 0.02
 RUNS_PER_BLOCK = 3
 
@@ -51,7 +53,7 @@ def take_turns(
         return
     began = time.perf_counter()
     deadline = began + seconds
-    samples = Samples({name: [] for name in runs}, _warm_up(runs, began + seconds / 4))
+    samples = Samples({name: [] for name in runs}, _warm_up(runs, began + seconds * WARM_UP_SHARE))
     order = list(runs)
     done = 0
     round_cost = 0.0  # seconds of one run of each backend, settling included

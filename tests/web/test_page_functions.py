@@ -57,7 +57,7 @@ def test_the_verdict_says_what_was_found(cards: tuple[Card, ...], sentence: str)
 
 def test_while_turns_are_still_to_come_the_verdict_claims_nothing() -> None:
     begun = replace(view(BASE, replace(FAST, speed_up=None, runs=0)), status="Taking turns to compare speeds …")
-    assert "so far" in render.verdict_text(begun) and "too long" not in render.verdict_text(begun)
+    assert "so far" in render.verdict_text(begun) and "did not fit" not in render.verdict_text(begun)
     pending = replace(view(replace(BASE, latency_ms=None), FAST), status="Baseline is answering …")
     assert "the baseline is next" in render.verdict_text(pending)
 

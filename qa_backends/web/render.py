@@ -62,7 +62,8 @@ def verdict_text(view: View) -> str:
     if not rivals:
         if len(view.cards) == 1:
             return f"{quickest}."
-        return f"{quickest}, in one reading{' so far' if view.status else ': five rounds of turns did not fit in the time'}."
+why = " so far" if view.status else ": five rounds of turns did not fit in the time"
+        return f"{quickest}, in one reading{why}."
     best = max(rivals, key=lambda card: card.speed_up.value if card.speed_up else 0.0)
     assert best.speed_up is not None
     same = "the same answer" if best.same_answer else "a different answer"

@@ -62,7 +62,7 @@ def verdict_text(view: View) -> str:
     if not rivals:
         if len(view.cards) == 1:
             return f"{quickest}."
-why = " so far" if view.status else ": five rounds of turns did not fit in the time"
+        why = " so far" if view.status else ": five rounds of turns did not fit in the time"
         return f"{quickest}, in one reading{why}."
     best = max(rivals, key=lambda card: card.speed_up.value if card.speed_up else 0.0)
     assert best.speed_up is not None

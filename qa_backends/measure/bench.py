@@ -98,6 +98,7 @@ def _row(turn: Turn, group: Family, row: Backend, device: str, length: int, samp
     ratio = samples.speed_up(row.name, catalog.BASELINE) if row.name != catalog.BASELINE else None
     times = samples.times[row.name]
     parts = {part: [1000 * getattr(each, f"{part}_s") for each in times] for part in ("tokenise", "forward", "decode")}
+    summary = summarise(compute)
     return {
         "backend": f"{group.name}/{row.name}",
         "checkpoint": checkpoint_hash(group, row),
@@ -105,12 +106,13 @@ def _row(turn: Turn, group: Family, row: Backend, device: str, length: int, samp
         "tokens": length,
         "batch": 1,
         "warm_up_runs": samples.warm_up_runs,
-        **{key.replace("_s", "_ms"): value * 1000 if key != "runs" and value else value
-           for key, value in asdict(summarise(compute)).items()},
+        "runs": summary.runs,
+        "p50_ms": summary.p50_s * 1000,
+        "p90_ms": None if summary.p90_s is None else summary.p90_s * 1000,
         "speed_up": asdict(ratio) if ratio else None,
         "bytes": loaded.manifest.bytes,
         "stored": loaded.manifest.precision,
         "encoder_parameters": loaded.manifest.encoder_parameters,
         "ran": asdict(loaded.ran),
         "samples_ms": {part: [round(value, 4) for value in values] for part, values in parts.items()},
-    }  # fmt: skip
+    }

@@ -10,9 +10,10 @@ import os
 import threading
 import time
 from collections import OrderedDict, deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from qa_backends import catalog
 from qa_backends.artefacts.build import build
@@ -38,6 +39,19 @@ DEFAULT_MEMORY_SHARE = 0.5
 
 BYTES_PER_PARAMETER = 4
 """Of loaded weights: FP32 is the most any engine computes in."""
+
+_engines = ThreadPoolExecutor(max_workers=1, thread_name_prefix="engines")
+T = TypeVar("T")
+
+
+def on_engine_thread(work: Callable[[], T]) -> T:
+    """Does the work on the one thread that all engines run on, and waits for it.
+
+    OpenMP gives every thread that calls PyTorch a team of its own. With two teams there are more threads than cores,
+    and the teams then sleep instead of spin between operators, which slows PyTorch and nobody else. Timing happens
+    inside the work, so the way there and back is not in it.
+    """
+    return _engines.submit(work).result()
 
 
 @dataclass(slots=True)
@@ -150,13 +164,13 @@ class Runtime:
             raise missing
         reader = self.reader(group, say)
         checkpoint = catalog.checkpoint_folder(group, row.checkpoint, say)
-        artefact = build(checkpoint, row.artefact, reference_forward, say)
+        artefact = on_engine_thread(lambda: build(checkpoint, row.artefact, reference_forward, say))
         manifest = read_manifest(artefact)
         size = manifest.parameters * BYTES_PER_PARAMETER
         self._make_room(size, say)
         engine = catalog.open_engine(row)
         say(f"loading {group.name}/{row.name} on {device} …")
-        engine.load(artefact, device)
+        on_engine_thread(lambda: engine.load(artefact, device))
         return Loaded(engine, reader, engine.describe(), manifest, size)
 
     def _make_room(self, size: int, say: Say) -> None:
@@ -195,7 +209,9 @@ class Turn:
         name = f"{group.name}/{row.name}"
         try:
             with _translated(name, "answering"):
-                answer, times = loaded.reader.read(prepared, loaded.engine.forward, wait_s=self.wait_s)
+                answer, times = on_engine_thread(
+                    lambda: loaded.reader.read(prepared, loaded.engine.forward, wait_s=self.wait_s)
+                )
         except BackendFailed:
             self.runtime.drop((group.name, row.name, self.device))
             raise
@@ -207,7 +223,7 @@ class Turn:
 
         def translated(windows: Windows) -> SpanLogits:
             with _translated(f"{group.name}/{row.name}", "answering"):
-                return loaded.engine.forward(windows)
+                return on_engine_thread(lambda: loaded.engine.forward(windows))
 
         return translated
 

@@ -191,3 +191,27 @@ def test_a_container_s_limits_count(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert limits.memory_bytes() == 1_000_000_000
     (tmp_path / "cpu.max").write_text("max 100000\n")
     assert limits.thread_count.__wrapped__() == 64
+
+
+def test_engines_run_on_one_thread_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = Runtime()
+    with runtime.turn("cpu"):
+        engine = runtime.get(MINILM, BOTH[0], "cpu").engine
+    real, seen = engine.forward, set()
+
+    def forward(windows: Windows) -> SpanLogits:
+        seen.add(threading.get_ident())
+        return real(windows)
+
+    monkeypatch.setattr(engine, "forward", forward)
+
+    def visit() -> None:
+        ask(runtime, MINILM, BOTH[:1], Query(QUESTION, TEXT), "cpu", seconds=0)
+
+    visitors = [threading.Thread(target=visit) for _ in range(3)]
+    for visitor in visitors:
+        visitor.start()
+    for visitor in visitors:
+        visitor.join()
+    visit()
+    assert len(seen) == 1

@@ -153,7 +153,7 @@ class AskTab:
         drawn_answers = -1
         try:
             group = catalog.family(family)
-            rows = [catalog.backend(name) for name in backends]
+            rows = sorted((catalog.backend(name) for name in backends), key=catalog.BACKENDS.index)
             query = Query(question, context)
             states = Worker[View](
                 lambda put: ask(self._runtime, group, rows, query, device, emit=lambda state: put(view_of(state)))

@@ -19,6 +19,8 @@ EXCERPT_CHARS = 500
 """Of a long text, so much is shown on either side of a marked answer."""
 WHOLE_UP_TO = 6_000
 """Texts up to this length are shown whole."""
+UNDERLINE_PX = 5
+"""What each backend's underline takes below a marked answer, with the gap to the next."""
 REPLAY_LASTS_S = 4.0
 """The slowest backend takes this long in the replay; the others proportionally less."""
 
@@ -155,14 +157,16 @@ def marked(view: View) -> str:
         f"{'characters {}–{}'.format(*card.span) if card.span else 'no answer'}</li>"
         for card in view.answered
     )
-    return f'<div class="qa-text" dir="auto" tabindex="0">{"".join(pieces)}</div><ul class="qa-legend">{legend}</ul>'
+    room = f"line-height:calc(1.65em + {UNDERLINE_PX * len(spans)}px)"
+    text = f'<div class="qa-text" dir="auto" tabindex="0" style="{room}">{"".join(pieces)}</div>'
+    return f'{text}<ul class="qa-legend">{legend}</ul>'
 
 
 def _mark(text: str, over: Sequence[Card]) -> str:
-    """Stacked underlines: one gradient a backend, three pixels high, two apart."""
+    """Stacked underlines: one gradient a backend, three pixels high (in the style sheet), two apart."""
     images = ",".join(f"linear-gradient({colour(card.backend)},{colour(card.backend)})" for card in over)
-    places = ",".join(f"0 calc(100% - {5 * level}px)" for level in range(len(over)))
-    style = f"background-image:{images};background-position:{places};padding-bottom:{5 * len(over)}px"
+    places = ",".join(f"0 calc(100% - {UNDERLINE_PX * level}px)" for level in range(len(over)))
+    style = f"background-image:{images};background-position:{places};padding-bottom:{UNDERLINE_PX * len(over)}px"
     names = escape(", ".join(card.title for card in over), quote=True)
     return f'<mark style="{style}" title="{names}">{text}</mark>'
 

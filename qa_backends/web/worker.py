@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
-REDRAW_S = 0.4
+REDRAW_S = 0.75
 """Least time between two states that are passed on: drawing costs the cores that are being measured."""
 
 

@@ -143,7 +143,10 @@ def test_it_fits_a_phone(browser: Browser, url: str) -> None:
         assert card is not None and card["x"] >= 0 and card["x"] + card["width"] <= NARROW["width"]
 
 
-READ = (".qa-answer", ".qa-time b", ".qa-time span", ".qa-parts", ".qa-text", ".qa-legend li", ".qa-header p")
+READ = (
+    ".qa-answer", ".qa-time b", ".qa-time span", ".qa-parts", ".qa-text", ".qa-legend li", ".qa-header p", "#qa-ask",
+    "#qa-context label > span", "#qa-backends label:has(input:checked)", "#qa-backends label:not(:has(input:checked))",
+)  # fmt: skip
 CONTRAST = """element => {
   const channel = byte => byte / 255 <= 0.03928 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4;
   const luminance = colour => { const [r, g, b] = colour.match(/[0-9.]+/g).map(Number);

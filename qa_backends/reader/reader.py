@@ -92,20 +92,14 @@ class Reader:
 
     def tokenise(self, queries: Sequence[Query | Question]) -> list[tuple[Tokens, Tokens]]:
         """Question and context tokens of each, questions cut to their limit; a context met before is not done again."""
-        contexts = list(dict.fromkeys(each.context for each in queries))
-        encoded = dict(zip(contexts, self._words.encode_many(contexts), strict=True))
-        questions = self._words.encode_many([each.question for each in queries])
-        return [
-            (self._cut_question(question)[0], encoded[each.context])
-            for question, each in zip(questions, queries, strict=True)
-        ]
+        return self._words.encode_pairs(queries, self.settings.max_question_tokens)
 
     def _cut_question(self, question: Tokens) -> tuple[Tokens, tuple[str, ...]]:
         limit = self.settings.max_question_tokens
         if len(question) <= limit:
             return question, ()
         notice = f"The question has {len(question)} tokens; the model reads the first {limit}."
-        return Tokens(question.ids[:limit], question.offsets[:limit]), (notice,)
+        return question.part(0, limit), (notice,)
 
     def read(self, prepared: Prepared, forward: Forward, *, wait_s: float = 0.0) -> tuple[Answer, StageTimes]:
         """The answer, and where the time went. ``wait_s`` is what the caller waited for the device before."""

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from qa_backends.contract import Query
+    from qa_backends.squad import Question
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -25,6 +28,10 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def part(self, start: int, stop: int) -> Tokens:
+        """Tokens ``start`` to ``stop``, half-open."""
+        return Tokens(self.ids[start:stop], self.offsets[start:stop])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,16 @@ class WordPieces:
         """Many texts, on all cores."""
         encodings = self._tokenizer.encode_batch([_valid(text) for text in texts], add_special_tokens=False)
         return [_tokens(each) for each in encodings]
+
+    def encode_pairs(self, asked: Sequence[Query | Question], max_question_tokens: int) -> list[tuple[Tokens, Tokens]]:
+        """Question, cut to its limit, and context of each; a context that occurs again is not encoded again."""
+        contexts = list(dict.fromkeys(each.context for each in asked))
+        encoded = dict(zip(contexts, self.encode_many(contexts), strict=True))
+        questions = self.encode_many([each.question for each in asked])
+        return [
+            (question.part(0, max_question_tokens), encoded[each.context])
+            for question, each in zip(questions, asked, strict=True)
+        ]
 
 
 def _tokens(encoding: Encoding) -> Tokens:

@@ -57,17 +57,12 @@ def examples(
     questions: Sequence[Question], pieces_of: WordPieces, settings: ReaderSettings = DEFAULT_SETTINGS
 ) -> list[Example]:
     """Every window of every question, labelled with its first gold answer."""
-    contexts = list(dict.fromkeys(each.context for each in questions))
-    encoded = dict(zip(contexts, pieces_of.encode_many(contexts), strict=True))
-    asked = pieces_of.encode_many([each.question for each in questions])
+    encoded = pieces_of.encode_pairs(questions, settings.max_question_tokens)
     found: list[Example] = []
-    for each, question in zip(questions, asked, strict=True):
-        limit = settings.max_question_tokens
-        question = Tokens(question.ids[:limit], question.offsets[:limit])
-        context = encoded[each.context]
+    for each, (question, context) in zip(questions, encoded, strict=True):
         capacity = settings.max_seq_len - len(question) - FRAME_TOKENS
         for piece in pieces(len(context), capacity, settings.stride):
-            tokens = Tokens(context.ids[piece.start : piece.stop], context.offsets[piece.start : piece.stop])
+            tokens = context.part(piece.start, piece.stop)
             gold = each.answers[0] if each.answers else None
             span = answer_tokens(tokens.offsets, gold.start, gold.start + len(gold.text)) if gold else None
             shift = len(question) + 2

@@ -21,7 +21,7 @@ from qa_backends.artefacts.manifest import Manifest, read_manifest, weights_of
 from qa_backends.contract import DEFAULT_SETTINGS, Query, ReaderSettings, Reading
 from qa_backends.errors import BackendFailed, InputError, QAError
 from qa_backends.limits import memory_bytes
-from qa_backends.reader.reader import Prepared, Reader
+from qa_backends.reader.reader import Prepared, Reader, length_batches
 from qa_backends.reader.tokens import WordPieces
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.contract import Engine, Ran, SpanLogits, Windows
+    from qa_backends.contract import Answer, Engine, Ran, SpanLogits, StageTimes, Windows
+    from qa_backends.reader.reader import Split
 
     Forward = Callable[[Windows], SpanLogits]
     Say = Callable[[str], None]
@@ -200,32 +201,28 @@ class Turn:
         return self.runtime.reader(group, self.say).prepare(query)
 
     def answer(self, group: Family, row: Backend, prepared: Prepared) -> Reading:
-        """One backend's answer, timed.
+        """One backend's answer to one query, timed. Raises what ``answer_all`` raises."""
+        (answer,), times = self.answer_all(group, row, prepared)
+        ran = self.runtime.get(group, row, self.device, self.say).ran
+        return Reading(f"{group.name}/{row.name}", answer, times, prepared.windows.n_windows, ran, prepared.notices)
+
+    def answer_all(
+        self, group: Family, row: Backend, prepared: Prepared, split: Split = length_batches
+    ) -> tuple[list[Answer], StageTimes]:
+        """One backend's answers to all prepared queries, timed together.
 
         Raises:
             BackendFailed: the engine died while answering; it is unloaded, so that the next question starts it afresh.
         """
         loaded = self.runtime.get(group, row, self.device, self.say)
-        name = f"{group.name}/{row.name}"
         try:
-            with _translated(name, "answering"):
-                answer, times = on_engine_thread(
-                    lambda: loaded.reader.read(prepared, loaded.engine.forward, wait_s=self.wait_s)
+            with _translated(f"{group.name}/{row.name}", "answering"):
+                return on_engine_thread(
+                    lambda: loaded.reader.read(prepared, loaded.engine.forward, wait_s=self.wait_s, split=split)
                 )
         except BackendFailed:
             self.runtime.drop((group.name, row.name, self.device))
             raise
-        return Reading(name, answer, times, prepared.windows.n_windows, loaded.ran, prepared.notices)
-
-    def forward(self, group: Family, row: Backend) -> Forward:
-        """The backend's forward pass on its own, for whoever reads many questions at once."""
-        loaded = self.runtime.get(group, row, self.device, self.say)
-
-        def translated(windows: Windows) -> SpanLogits:
-            with _translated(f"{group.name}/{row.name}", "answering"):
-                return on_engine_thread(lambda: loaded.engine.forward(windows))
-
-        return translated
 
     def warm_answer(self, group: Family, row: Backend, prepared: Prepared) -> tuple[Reading, float]:
         """The second of two answers, and the seconds of the first: the first run on a new shape is slower."""

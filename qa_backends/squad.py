@@ -43,6 +43,15 @@ def read_squad(path: Path) -> list[Question]:
     Raises:
         InputError: no such file, or it is not in SQuAD format; the message names the first thing that is wrong.
     """
+    return parse_squad(unpacked(path), path.name)
+
+
+def unpacked(path: Path) -> bytes:
+    """The file's contents, decompressed where its name ends in ``.xz``.
+
+    Raises:
+        InputError: no such file, or it is damaged or too large.
+    """
     try:
         with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
@@ -50,15 +59,20 @@ def read_squad(path: Path) -> list[Question]:
         raise InputError(f"{path.name} cannot be read: {error}.") from error
     if len(raw) > MAX_FILE_BYTES:
         raise InputError(f"{path.name} is larger than {MAX_FILE_BYTES // 2**20} MiB unpacked; split it.")
+    return raw
+
+
+def parse_squad(raw: bytes, name: str) -> list[Question]:
+    """The questions of a file's contents; ``name`` is what errors call it. Raises InputError, see ``read_squad``."""
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path.name} is not JSON: {error}.") from error
+        raise InputError(f"{name} is not JSON: {error}.") from error
     try:
         return [_question(article, paragraph, entry) for article, paragraph, entry in _entries(document)]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
-            f"{path.name} is not in SQuAD format: expected data → paragraphs → qas with 'id', 'question' and 'answers' "
+            f"{name} is not in SQuAD format: expected data → paragraphs → qas with 'id', 'question' and 'answers' "
             f"({type(error).__name__}: {error})."
         ) from error
 

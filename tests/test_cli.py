@@ -68,7 +68,13 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run, tmp_path: Path) -> Non
         (["answer", "--question", "Who?", "--context", "x" * 200_001], 2, "200,000"),
         (["answer", "--question", "Who?", "--context", TEXT, "--backend", "bert-large/baseline"], 1, "Hub"),
         (["evaluate", "--data", "/no/such/file.json"], 2, "cannot be read"),
-        (["bench", "--lengths", "many"], 2, "number of tokens"),
+        (["bench", "--lengths", "many"], 2, "--lengths 1,8,32"),
+        (["bench", "--lengths", "31"], 2, "from 32 to 512"),
+        (["bench", "--batches", "65"], 2, "from 1 to 64"),
+        (["bench", "--runs", "4"], 2, "from 5"),
+        (["bench", "--device", "abacus"], 2, "Choose one of"),
+        (["bench", "--reference", "memory"], 2, "hf-pipeline"),
+        (["evaluate", "--data", "own", "--against", "/no/such/file"], 2, "predictions"),
         (["list", "--device", "abacus"], 2, "Choose one of"),
         (["train", "pack", "--checkpoint", "/nope", "--out", "y"], 2, "checkpoint"),
         (["train", "prune", "--data", "x", "--out", "y", "--teacher", "z", "--method", "magic"], 2, "importance"),
@@ -140,19 +146,47 @@ def test_build_reports_each_step(run) -> None:  # noqa: ANN001
 
 
 def test_bench_writes_raw_samples_that_give_its_medians(run, tmp_path: Path) -> None:  # noqa: ANN001
-    saved = tmp_path / "latency.json"
-    done = run("bench", "--lengths", "32", "--runs", "6", "--backends", "baseline,pruned", "--save", str(saved))
+    saved = tmp_path / "benchmark.json"
+    options = ["--lengths", "32", "--runs", "6", "--backends", "baseline,pruned", "--reference", "hf-pipeline"]
+    done = run("bench", *options, "--save", str(saved))
     assert done.code == 0
+    assert "hf-pipeline" in done.out and "vs baseline" in done.out
     content = json.loads(saved.read_text())
-    assert content["schema"] == 1 and content["kind"] == "latency"
+    assert content["schema"] == 2 and content["kind"] == "benchmark" and content["complete"]
+    assert [row["backend"] for row in content["rows"]] == ["minilm/baseline", "minilm/pruned", "minilm/hf-pipeline"]
     for row in content["rows"]:
-        samples = row["samples_ms"]
-        totals = sorted(sum(parts) for parts in zip(*samples.values(), strict=True))
+        totals = sorted(sum(parts) for parts in zip(*row["samples_ms"].values(), strict=True))
         middle = len(totals) // 2
         median = totals[middle] if len(totals) % 2 else (totals[middle - 1] + totals[middle]) / 2
-        assert row["tokens"] == 32 and row["runs"] == len(totals) >= 5
+        assert row["tokens"] == 32 and row["runs"] == len(totals) == sum(row["blocks"]) >= 5
         assert row["p50_ms"] == pytest.approx(median, rel=1e-3)
-    assert content["rows"][1]["speed_up"]["runs"] >= 5
+    assert content["rows"][0]["against_baseline"] is None
+    assert content["rows"][1]["against_baseline"]["runs"] >= 5
+    assert {row["backend"] for row in content["alone"]} == {"minilm/baseline", "minilm/pruned"}
+
+
+def test_overhead_says_what_is_ours_and_what_the_librarys(run, tmp_path: Path) -> None:  # noqa: ANN001
+    """The app's own work stays a small part of the model's: the bound is thrice what is aimed at."""
+    saved = tmp_path / "overhead.json"
+    found = json.loads(run("overhead", "--runs", "15", "--save", str(saved), "--json").out)
+    assert json.loads(saved.read_text()) == found
+    assert [row["tokens"] for row in found["rows"]] == [32, 64, 128, 256, 384, 512]
+    for row in found["rows"]:
+        assert 0 < row["tokenizer_call_ms"] < row["own_ms"] < row["model_ms"]
+        assert row["tokenise_ms"] + row["decode_ms"] < 1.5 * row["own_ms"]
+        assert row["share_of_model"] < 0.3
+
+
+def test_predictions_of_one_backend_count_the_agreement_of_another(run, tmp_path: Path) -> None:  # noqa: ANN001
+    answers = tmp_path / "baseline.json"
+    options = ["evaluate", "--data", "own", "--limit", "40", "--json"]
+    run(*options, "--backend", "baseline", "--predictions", str(answers))
+    assert len(json.loads(answers.read_text())) == 40
+    same = json.loads(run(*options, "--backend", "baseline", "--against", str(answers)).out)
+    other = json.loads(run(*options, "--backend", "pruned", "--against", str(answers)).out)
+    assert same["agreement"] == 100
+    assert 0 < other["agreement"] < 100
+    assert same["f1_interval"]["low"] <= same["f1"] <= same["f1_interval"]["high"]
 
 
 def test_debug_shows_the_traceback() -> None:

@@ -1,10 +1,10 @@
-"""``evaluate``, ``bench``, ``record`` and ``report``."""
+"""``evaluate``, ``bench``, ``overhead``, ``record`` and ``report``."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -19,7 +19,6 @@ from qa_backends.commands.terminal import (
     bar,
     console,
     pick_device,
-    questions_of,
     say,
     show,
 )
@@ -31,82 +30,168 @@ app = typer.Typer()
 
 @app.command()
 def evaluate(
-    data: Annotated[Path, typer.Option("--data", help="A SQuAD-format file, plain or .xz.")],
+    data: Annotated[
+        str, typer.Option("--data", help="A SQuAD-format file, plain or .xz; or `own`, or `squad-v2-dev` (downloaded).")
+    ],
     backend: BackendName = catalog.PRESELECTED[-1],
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random part of so many questions.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Which part.")] = 0,
     family: FamilyName = None,
     device: Device = None,
+    predictions: Annotated[
+        Path | None, typer.Option("--predictions", help="Write the answers here, as SQuAD's own script reads them.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option("--against", help="The baseline's predictions, to count equal answers.")
+    ] = None,
     save: Annotated[Path | None, typer.Option("--save", help="Add the result to this results file.")] = None,
     as_json: Json = False,
 ) -> None:
     """Exact match and F1 of a backend on a data set."""
-    from qa_backends.measure.accuracy import evaluate as measure
-    from qa_backends.measure.accuracy import sample
+    from qa_backends.measure import accuracy
+    from qa_backends.measure.datasets import data_set
     from qa_backends.measure.results import accuracy_row, add_accuracy
     from qa_backends.runtime import Runtime
 
-    questions = sample(questions_of(data), limit, seed)
+    chosen = data_set(data, say)
+    questions = accuracy.sample(chosen.questions, limit, seed)
+    baseline = _predictions(against) if against else None
     group, row = catalog.resolve(backend, family)
     where = pick_device(device)
     runtime = Runtime(say=say)
-    with runtime.turn(where) as turn:
-        loaded = runtime.get(group, row, where)
-        with bar("questions", len(questions)) as advance:
-            found, _ = measure(loaded.reader, turn.forward(group, row), questions, lambda done, _of: advance(done))
-    result = accuracy_row(group, row, where, loaded.ran, data, found, limit=limit, seed=seed)
+    with runtime.turn(where):
+        ran = runtime.get(group, row, where).ran
+    with bar("questions", len(questions)) as advance:
+        answers = accuracy.through(runtime, group, row, where, say)
+        scored, seconds = accuracy.evaluate(answers, questions, lambda done, _of: advance(done))
+    found = accuracy.summarise(scored, seconds, baseline)
+    result = accuracy_row(group, row, where, ran, chosen, found, limit=limit, seed=seed)
+    if predictions:
+        texts = accuracy.answers_by_id(scored)
+        predictions.write_text(json.dumps(texts, ensure_ascii=False) + "\n", encoding="utf-8")
     if save:
         add_accuracy(save, result)
     if as_json:
         return show(result)
-    console.print(f"{result['backend']}: F1 {found.f1:.2f}, exact {found.exact:.2f} on {found.n} questions, "
-                  f"{found.questions_per_second:.0f} questions a second")  # fmt: skip
+    spread = found.f1_interval
+    console.print(
+        f"{result['backend']}: F1 {found.f1:.2f} [{spread.low:.2f}-{spread.high:.2f}], exact {found.exact:.2f} on "
+        f"{found.n} questions, {found.questions_per_second:.0f} questions a second"
+    )
     return None
+
+
+def _predictions(path: Path) -> dict[str, str]:
+    """Raises InputError for a file that is not an object of texts by question id."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path.name} cannot be read as predictions: {error}.") from error
+    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+        raise InputError(f"{path.name} holds no predictions. Write them with `evaluate --predictions`.")
+    return found
 
 
 @app.command()
 def bench(
     save: Annotated[Path | None, typer.Option("--save", help="Write the results file here.")] = None,
     backends: Annotated[str, typer.Option("--backends", help="Names with commas between; all by default.")] = "",
-    lengths: Annotated[str, typer.Option("--lengths", help="Tokens a window, with commas between.")] = "32,128,384",
-    runs: Annotated[int, typer.Option("--runs", min=5, help="Timed runs of each backend and length.")] = 60,
+    lengths: Annotated[str, typer.Option("--lengths", help="Tokens, 32 to 512, with commas between.")] = "32,128,384",
+    batches: Annotated[str, typer.Option("--batches", help="Questions at once, 1 to 64, commas between.")] = "1",
+    runs: Annotated[int, typer.Option("--runs", help="Timed runs of each backend at a point, at most.")] = 60,
+    seconds: Annotated[float, typer.Option("--seconds", help="Seconds at a point, at most.")] = 60.0,
+    mixed: Annotated[bool, typer.Option("--mixed", help="Also batches of mixed lengths, sorted and unsorted.")] = False,
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="hf-pipeline: transformers' pipeline on the baseline's weights.")
+    ] = None,
     family: FamilyName = None,
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Latency of whole answers at fixed lengths, backends taking turns."""
-    from qa_backends.measure.bench import bench as measure
+    """Latency and throughput of whole answers, backends taking turns."""
+    from qa_backends.measure.plan import Plan
+    from qa_backends.measure.results import SCHEMA, write_results
+    from qa_backends.measure.sweep import sweep
+    from qa_backends.runtime import Runtime
+
+    group = catalog.family(family or catalog.default_family())
+    named = [catalog.resolve(name, group.name)[1].name for name in backends.split(",") if name]
+    plan = Plan(
+        family=group.name,
+        backends=tuple(named or [row.name for row in catalog.BACKENDS]),
+        devices=tuple(device.split(",")) if device else (pick_device(None),),
+        lengths=_numbers("--lengths", lengths),
+        batches=_numbers("--batches", batches),
+        runs=runs,
+        seconds=seconds,
+        mixed=mixed,
+        reference=reference,
+    )
+    with bar("points", len(plan.points())) as advance:
+        found = sweep(Runtime(say=say), plan, emit=lambda state: advance(state.done, state.status, state.of or None))
+    if save:
+        write_results(save, found.content())
+    for each in found.left_out:
+        say(f"left out: {each['backend'] or each['point']}: {each['why']}")
+    if as_json:
+        return show({"schema": SCHEMA, **found.content()})
+    console.print(_table(found.rows))
+    return None
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = Table("backend", "device", "tokens", "batch", "p50, ms", "p90, ms", "questions/s", "runs", "vs baseline")
+    for each in rows:
+        ratio = each["against_baseline"]
+        pace = f"{ratio['value']:.2f}x [{ratio['low']:.2f}-{ratio['high']:.2f}]" if ratio else "-"
+        if ratio and ratio["low"] <= 1 <= ratio["high"]:
+            pace = f"tie [{ratio['low']:.2f}-{ratio['high']:.2f}]"
+        table.add_row(
+            each["backend"].rpartition("/")[2],
+            each["device"],
+            "mixed, " + each["order"] if each["tokens"] is None else str(each["tokens"]),
+            str(each["batch"]),
+            f"{each['p50_ms']:.2f}",
+            f"{each['p90_ms']:.2f}" if each["p90_ms"] else "-",
+            f"{each['questions_per_second']:.1f}",
+            f"{each['runs']}{', unstable' if each['unstable'] else ''}",
+            pace,
+        )
+    return table
+
+
+def _numbers(option: str, text: str) -> tuple[int, ...]:
+    if not all(each.strip().isdigit() for each in text.split(",")):
+        raise InputError(f"'{text}' is no list of numbers. Write them as in {option} 1,8,32.")
+    return tuple(int(each) for each in text.split(","))
+
+
+@app.command()
+def overhead(
+    save: Annotated[Path | None, typer.Option("--save", help="Write the results file here.")] = None,
+    runs: Annotated[int, typer.Option("--runs", min=5, help="Timed answers at each length.")] = 200,
+    family: FamilyName = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """The app's own cost beside the model: tokenise, decode, bookkeeping."""
+    from qa_backends.measure import overhead as measure
     from qa_backends.measure.results import SCHEMA, write_results
     from qa_backends.runtime import Runtime
 
     group = catalog.family(family or catalog.default_family())
-    rows = [catalog.resolve(name, group.name)[1] for name in backends.split(",") if name] or list(catalog.BACKENDS)
-    wanted = [_length(each) for each in lengths.split(",")]
-    questions = questions_of(ASSETS / "questions.json")
-    text = "\n\n".join(dict.fromkeys(each.context for each in questions))
-    with bar("lengths", len(wanted)) as advance:
-        found = measure(
-            Runtime(say=say), group, rows, pick_device(device), text, questions[0].question,
-            lengths=wanted, runs=runs, progress=advance,
-        )  # fmt: skip
+    with bar("lengths", len(measure.LENGTHS)) as advance:
+        found = measure.overhead(Runtime(say=say), group, pick_device(device), runs=runs, progress=advance)
     if save:
         write_results(save, found)
     if as_json:
         return show({"schema": SCHEMA, **found})
-    table = Table("backend", "tokens", "p50, ms", "p90, ms", "runs", "against baseline")
-    for each in found["rows"]:
-        ratio = each["speed_up"]
-        pace = f"{ratio['value']:.2f}x [{ratio['low']:.2f}-{ratio['high']:.2f}]" if ratio else "-"
-        p90 = f"{each['p90_ms']:.2f}" if each["p90_ms"] else "-"
-        table.add_row(each["backend"], str(each["tokens"]), f"{each['p50_ms']:.2f}", p90, str(each["runs"]), pace)
+    table = Table("tokens", "own cost, ms", "tokenise", "decode", "bookkeeping", "tokenizer's call", "model", "share")
+    for row in found["rows"]:
+        parts = ("own_ms", "tokenise_ms", "decode_ms", "bookkeeping_ms", "tokenizer_call_ms", "model_ms")
+        table.add_row(str(row["tokens"]), *[f"{row[part]:.2f}" for part in parts], f"{row['share_of_model']:.1%}")
     console.print(table)
     return None
-
-
-def _length(text: str) -> int:
-    if not text.strip().isdigit():
-        raise InputError(f"'{text}' is no number of tokens. Write lengths as in --lengths 32,128,384.")
-    return int(text)
 
 
 @app.command()

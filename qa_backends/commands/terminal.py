@@ -22,8 +22,12 @@ from qa_backends.squad import Question, read_squad
 
 ASSETS = Path(__file__).resolve().parent.parent.parent / "assets"
 
+WIDTH_OF_A_FILE = 120
+"""Columns of a table that goes to a file or a pipe, which has no width of its own."""
 errors = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
-console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+console = Console(
+    highlight=False, markup=False, emoji=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_OF_A_FILE
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 FamilyName = Annotated[str | None, typer.Option("--family", help="Family of models; QA_FAMILY or minilm by default.")]

@@ -40,7 +40,7 @@ def finetune(
 ) -> None:
     """Fine-tune an encoder to find answer spans."""
     from qa_backends.training.finetune import finetune as run
-    from qa_backends.training.recipes import encoder_folder, finish
+    from qa_backends.training.recipes import encoder_folder, finish, history
 
     questions = questions_of(data)
     plan = Plan(out, passes, learning_rate, batch_tokens, seed, pick_device(device))
@@ -48,7 +48,8 @@ def finetune(
     with _steps() as advance:
         made = run(questions, start_from=encoder, plan=plan, progress=advance)
     settings = {"start_from": encoder.name, **plan.settings(), "data": data.name, "questions": len(questions)}
-    _made(finish(made, step="finetune", parent=None, settings=settings), as_json)
+    settings |= history(encoder)
+    _made(finish(made, step="finetune", parent=encoder, settings=settings), as_json)
 
 
 @app.command("prune")

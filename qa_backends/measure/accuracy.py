@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qa_backends.contract import Query, SpanLogits
-from qa_backends.reader.decode import decode
-from qa_backends.reader.reader import run_in_batches
-from qa_backends.reader.windows import cut
+from qa_backends.contract import Query
+from qa_backends.measure.statistics import Interval, interval_of_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-    from qa_backends.contract import Answer, Windows
-    from qa_backends.reader.reader import Reader
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.contract import Answer
+    from qa_backends.runtime import Runtime, Say
     from qa_backends.squad import Question
 
-    Forward = Callable[[Windows], SpanLogits]
     Progress = Callable[[int, int], None]
 
-QUESTIONS_AT_ONCE = 1024
-"""Windows of so many questions are sorted by length together: little padding, and memory stays bounded."""
+AnswerAll = Callable[[Sequence[Query]], tuple[list["Answer"], float]]
+"""Answers of many queries, and the seconds of work that took."""
+
+QUESTIONS_AT_ONCE = 256
+"""Windows of so many questions are sorted by length together; between two such groups others get their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,11 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Percentages over ``n`` questions; the parts are ``None`` where the data has no such question."""
+    """Percentages over ``n`` questions; the parts are ``None`` where the data has no such question.
+
+    ``agreement`` is the share of questions on which the answer is the baseline's, in percent; ``None`` where the
+    baseline's answers are not at hand. Intervals are bootstrapped over questions, at 95 %.
+    """
 
     n: int
     exact: float
@@ -49,6 +53,9 @@ class Accuracy:
     has_ans_f1: float | None
     no_ans_f1: float | None
     questions_per_second: float
+    exact_interval: Interval
+    f1_interval: Interval
+    agreement: float | None = None
 
 
 def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
@@ -60,31 +67,33 @@ def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[
 
 
 def evaluate(
-    reader: Reader, forward: Forward, questions: Sequence[Question], progress: Progress = lambda _done, _of: None
-) -> tuple[Accuracy, list[Scored]]:
-    """Answers every question at the reader's threshold and scores it as the official SQuAD 2.0 script does."""
-    began = time.perf_counter()
+    answer_all: AnswerAll, questions: Sequence[Question], progress: Progress = lambda _done, _of: None
+) -> tuple[list[Scored], float]:
+    """Answers every question at the reader's threshold and scores it as the official SQuAD 2.0 script does.
+
+    Returns the scored questions, in their order, and the seconds of work. What ``progress`` raises ends it.
+    """
     scored: list[Scored] = []
+    seconds = 0.0
     for first in range(0, len(questions), QUESTIONS_AT_ONCE):
         part = questions[first : first + QUESTIONS_AT_ONCE]
-        for question, answer in zip(part, answer_all(reader, forward, part), strict=True):
-            scored.append(score(question, answer))
+        answers, took = answer_all([Query(each.question, each.context) for each in part])
+        scored += [score(question, answer) for question, answer in zip(part, answers, strict=True)]
+        seconds += took
         progress(len(scored), len(questions))
-    return summarise(scored, time.perf_counter() - began), scored
+    return scored, seconds
 
 
-def answer_all(reader: Reader, forward: Forward, questions: Sequence[Question]) -> list[Answer]:
-    """The answers, from batches of windows alike in length."""
-    windows = cut(reader.tokenise(questions), reader.special, reader.settings, segments=reader.segments)
-    logits = run_in_batches(forward, windows)
-    bounds = np.searchsorted(windows.query_index, np.arange(len(questions) + 1))
-    answers = []
-    for number, each in enumerate(questions):
-        rows = np.arange(bounds[number], bounds[number + 1])
-        own = windows.select(rows)
-        part = SpanLogits(logits.start[rows, : own.seq_len], logits.end[rows, : own.seq_len])
-        answers.append(decode(Query(each.question, each.context), own, part, reader.settings))
-    return answers
+def through(runtime: Runtime, group: Family, row: Backend, device: str, say: Say) -> AnswerAll:
+    """A backend's answers, each group of questions in a turn of its own, so that nobody waits for the whole set."""
+
+    def answer_all(queries: Sequence[Query]) -> tuple[list[Answer], float]:
+        with runtime.turn(device, say) as turn:
+            prepared = runtime.reader(group, say).prepare_all(queries)
+            answers, times = turn.answer_all(group, row, prepared)
+        return answers, times.compute_s
+
+    return answer_all
 
 
 def score(question: Question, answer: Answer) -> Scored:
@@ -100,22 +109,31 @@ def score(question: Question, answer: Answer) -> Scored:
     )
 
 
-def summarise(scored: Sequence[Scored], seconds: float) -> Accuracy:
-    """Raises ValueError for no questions."""
+def summarise(scored: Sequence[Scored], seconds: float, baseline: Mapping[str, str] | None = None) -> Accuracy:
+    """The figures of a data set; ``baseline`` is the baseline's answer to each question, by its id.
+
+    Raises:
+        ValueError: no questions.
+    """
     if not scored:
         raise ValueError("no questions to summarise")
-
-    def percent(values: list[float]) -> float | None:
-        return 100 * float(np.mean(values)) if values else None
-
-    overall = percent([each.f1 for each in scored])
-    exact = percent([float(each.exact) for each in scored])
-    assert overall is not None and exact is not None
+    f1 = 100 * np.asarray([each.f1 for each in scored])
+    exact = 100 * np.asarray([float(each.exact) for each in scored])
+    answerable = np.asarray([bool(each.question.answers) for each in scored])
+    same = None if baseline is None else [baseline.get(each.question.id) == each.answer.text for each in scored]
     return Accuracy(
         n=len(scored),
-        exact=exact,
-        f1=overall,
-        has_ans_f1=percent([each.f1 for each in scored if each.question.answers]),
-        no_ans_f1=percent([each.f1 for each in scored if not each.question.answers]),
+        exact=float(exact.mean()),
+        f1=float(f1.mean()),
+        has_ans_f1=float(f1[answerable].mean()) if answerable.any() else None,
+        no_ans_f1=float(f1[~answerable].mean()) if not answerable.all() else None,
         questions_per_second=len(scored) / seconds,
+        exact_interval=interval_of_mean(exact),
+        f1_interval=interval_of_mean(f1),
+        agreement=None if same is None else 100 * float(np.mean(same)),
     )
+
+
+def answers_by_id(scored: Sequence[Scored]) -> dict[str, str]:
+    """Answer texts as the official SQuAD 2.0 script reads them: by question id, empty for "no answer"."""
+    return {each.question.id: each.answer.text for each in scored}

@@ -28,13 +28,23 @@ RUNS_PER_BLOCK = 3
 
 @dataclass(slots=True)
 class Samples:
-    """Every timed run of each backend, in the order they were taken."""
+    """Every timed run of each backend, in the order they were taken, and the first run of all, which warmed nothing.
+
+    ``blocks`` are the sizes of the blocks that the runs came in.
+    """
 
     times: dict[str, list[StageTimes]] = field(default_factory=dict)
+    cold: dict[str, StageTimes] = field(default_factory=dict)
+    blocks: list[int] = field(default_factory=list)
     warm_up_runs: int = 0
 
     def compute_s(self, name: str) -> list[float]:
         return [each.compute_s for each in self.times.get(name, [])]
+
+    def whole_rounds(self) -> Samples:
+        """Without the runs of a round that was broken off."""
+        taken = sum(self.blocks)
+        return replace(self, times={name: times[:taken] for name, times in self.times.items()})
 
     def speed_up(self, name: str, reference: str) -> Ratio | None:
         """``None`` where there are no five pairs."""
@@ -42,46 +52,56 @@ class Samples:
 
 
 def take_turns(
-    runs: Mapping[str, Run], *, seconds: float, rounds: int | None = None, one_each_s: float = 0.0
+    runs: Mapping[str, Run],
+    *,
+    seconds: float,
+    rounds: int | None = None,
+    one_each_s: float = 0.0,
+    warm_up_share: float = WARM_UP_SHARE,
 ) -> Iterator[Samples]:
     """Measures for at most about ``seconds`` and ``rounds``, yielding what there is after every round.
 
     Nothing is yielded where five rounds would not fit: then one reading is all there is to say. ``one_each_s``, what
-    one run of each is known to take, spares finding that out by running them.
+    one run of each is known to take, spares finding that out by running them. ``warm_up_share`` bounds the runs to warm
+    up, ten otherwise, to a share of ``seconds``.
     """
     if 2 * one_each_s * LEAST_PAIRS > seconds:
         return
     began = time.perf_counter()
     deadline = began + seconds
-    samples = Samples({name: [] for name in runs}, _warm_up(runs, began + seconds * WARM_UP_SHARE))
+    samples = Samples({name: [] for name in runs})
+    _warm_up(runs, samples, began + seconds * warm_up_share)
     order = list(runs)
-    done = 0
     round_cost = 0.0  # seconds of one run of each backend, settling included
-    while rounds is None or done < rounds:
+    while rounds is None or len(samples.blocks) < rounds:
         round_began = time.perf_counter()
-        per_block = 1 if done == 0 else _block_size(round_cost, deadline - round_began)
+        per_block = _block_size(round_cost, deadline - round_began) if samples.blocks else 1
         for name in order:
             samples.times[name] += _block(runs[name], per_block)
         order.reverse()
         round_cost = (time.perf_counter() - round_began) / (per_block + 1)
-        done += 1
-        if done == 1 and time.perf_counter() + 2 * round_cost * (LEAST_PAIRS - 1) > deadline:
+        samples.blocks.append(per_block)
+        if len(samples.blocks) == 1 and time.perf_counter() + 2 * round_cost * (LEAST_PAIRS - 1) > deadline:
             return
         yield samples
         if time.perf_counter() + 2 * round_cost > deadline:
             return
 
 
-def _warm_up(runs: Mapping[str, Run], deadline: float) -> int:
-    """Up to ``WARM_UP_RUNS`` runs of each, fewer where time is short; returns how many each had at least."""
-    done = 0
-    while done < WARM_UP_RUNS:
-        for run in runs.values():
-            if time.perf_counter() > deadline:
-                return done
+def _warm_up(runs: Mapping[str, Run], samples: Samples, deadline: float) -> None:
+    """Up to ``WARM_UP_RUNS`` runs of each, fewer where time is short; notes the first of each and how many there were.
+
+    A backend's runs follow each other, as they do later.
+    """
+    done = []
+    for number, (name, run) in enumerate(runs.items()):
+        samples.cold[name] = run()
+        own_deadline = time.perf_counter() + (deadline - time.perf_counter()) / (len(runs) - number)
+        done.append(1)
+        while done[-1] < WARM_UP_RUNS and time.perf_counter() < own_deadline:
             run()
-        done += 1
-    return done
+            done[-1] += 1
+    samples.warm_up_runs = min(done)
 
 
 def _block(run: Run, count: int) -> list[StageTimes]:

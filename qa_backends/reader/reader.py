@@ -1,6 +1,8 @@
 """The reader: one question through one engine, each stage timed.
 
 query ── prepare ──> Windows ── forward, in batches ──> SpanLogits ── decode ──> Answer
+
+Many questions go the same way together, so that windows of like length share a batch.
 """
 
 from __future__ import annotations
@@ -23,15 +25,16 @@ from qa_backends.contract import (
 from qa_backends.errors import InputError
 from qa_backends.reader.decode import decode
 from qa_backends.reader.tokens import Tokens
-from qa_backends.reader.windows import batches, cut
+from qa_backends.reader.windows import FRAME_TOKENS, by_tokens, cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from qa_backends.contract import IntArray
     from qa_backends.reader.tokens import WordPieces
-    from qa_backends.squad import Question
 
     Forward = Callable[[Windows], SpanLogits]
+    Split = Callable[[Windows], Iterable[IntArray]]
 
 MAX_CONTEXT_CHARS = 200_000
 MAX_QUESTION_CHARS = 2_000
@@ -41,12 +44,12 @@ BATCH_TOKENS = 16 * 384
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A query cut into windows, ready for any engine of the family; ``tokenise_s`` is what that took."""
+    """Queries cut into windows, ready for any engine of the family; ``tokenise_s`` is what that took."""
 
-    query: Query
+    queries: tuple[Query, ...]
     windows: Windows
     tokenise_s: float
-    notices: tuple[str, ...]
+    notices: tuple[str, ...] = ()
 
 
 def check(query: Query) -> None:
@@ -61,6 +64,11 @@ def check(query: Query) -> None:
     ):
         if len(text) > limit:
             raise InputError(f"The {name} has {len(text):,} characters; the limit is {limit:,}. Shorten it.")
+
+
+def length_batches(windows: Windows) -> Iterable[IntArray]:
+    """How windows are split into forward calls unless a measurement wants it otherwise."""
+    return by_tokens(windows, max_tokens=BATCH_TOKENS)
 
 
 class Reader:
@@ -87,12 +95,32 @@ class Reader:
             part = "text" if len(context) == 0 else "question"
             raise InputError(f"The {part} holds no letters, digits or signs that the model knows. Write it in words.")
         question, notices = self._cut_question(question)
-        windows = cut([(question, context)], self.special, self.settings, segments=self.segments)
-        return Prepared(query, windows, time.perf_counter() - began, notices)
+        windows = self._cut([(question, context)])
+        return Prepared((query,), windows, time.perf_counter() - began, notices)
 
-    def tokenise(self, queries: Sequence[Query | Question]) -> list[tuple[Tokens, Tokens]]:
-        """Question and context tokens of each, questions cut to their limit; a context met before is not done again."""
-        return self._words.encode_pairs(queries, self.settings.max_question_tokens)
+    def prepare_all(self, queries: Sequence[Query]) -> Prepared:
+        """Tokenises and cuts many queries together, unchecked: a data set's questions are measured as they are."""
+        began = time.perf_counter()
+        windows = self._cut(self._words.encode_pairs(queries, self.settings.max_question_tokens))
+        return Prepared(tuple(queries), windows, time.perf_counter() - began)
+
+    def of_length(self, query: Query, length: int) -> Query:
+        """The query with its text cut so that question and text make exactly ``length`` tokens, special ones included.
+
+        Raises:
+            InputError: the question alone is longer, or the text too short.
+        """
+        question, _ = self._cut_question(self._words.encode(query.question))
+        context = self._words.encode(query.context)
+        wanted = length - len(question) - FRAME_TOKENS
+        if wanted < 1:
+            raise InputError(f"The question alone makes more than {length} tokens. Choose a greater length.")
+        if wanted > len(context):
+            raise InputError(f"The text is too short to make {length} tokens. Give a longer one.")
+        return Query(query.question, query.context[: int(context.offsets[wanted - 1, 1])])
+
+    def _cut(self, pairs: list[tuple[Tokens, Tokens]]) -> Windows:
+        return cut(pairs, self.special, self.settings, segments=self.segments)
 
     def _cut_question(self, question: Tokens) -> tuple[Tokens, tuple[str, ...]]:
         limit = self.settings.max_question_tokens
@@ -101,24 +129,42 @@ class Reader:
         notice = f"The question has {len(question)} tokens; the model reads the first {limit}."
         return question.part(0, limit), (notice,)
 
-    def read(self, prepared: Prepared, forward: Forward, *, wait_s: float = 0.0) -> tuple[Answer, StageTimes]:
-        """The answer, and where the time went. ``wait_s`` is what the caller waited for the device before."""
+    def read(
+        self, prepared: Prepared, forward: Forward, *, wait_s: float = 0.0, split: Split = length_batches
+    ) -> tuple[list[Answer], StageTimes]:
+        """An answer to each query, and where the time of all went.
+
+        ``wait_s`` is what the caller waited for the device before; ``split`` gives the rows of each forward call.
+        """
         began = time.perf_counter()
-        logits = run_in_batches(forward, prepared.windows)
+        logits = run_in_batches(forward, prepared.windows, split)
         ran = time.perf_counter()
-        answer = decode(prepared.query, prepared.windows, logits, self.settings)
+        answers = self._decode(prepared, logits)
         done = time.perf_counter()
-        return answer, StageTimes(prepared.tokenise_s, wait_s, ran - began, done - ran)
+        return answers, StageTimes(prepared.tokenise_s, wait_s, ran - began, done - ran)
+
+    def _decode(self, prepared: Prepared, logits: SpanLogits) -> list[Answer]:
+        windows, queries = prepared.windows, prepared.queries
+        if len(queries) == 1:
+            return [decode(queries[0], windows, logits, self.settings)]
+        bounds = np.searchsorted(windows.query_index, np.arange(len(queries) + 1))
+        answers = []
+        for query, first, last in zip(queries, bounds, bounds[1:], strict=False):
+            own = windows.select(np.arange(first, last))
+            part = SpanLogits(logits.start[first:last, : own.seq_len], logits.end[first:last, : own.seq_len])
+            answers.append(decode(query, own, part, self.settings))
+        return answers
 
 
-def run_in_batches(forward: Forward, windows: Windows, *, max_tokens: int = BATCH_TOKENS) -> SpanLogits:
-    """Logits ``[n_windows, seq_len]`` of all windows, run in batches of like length; padding gets ``-inf``."""
-    if windows.n_windows * windows.seq_len <= max_tokens:
+def run_in_batches(forward: Forward, windows: Windows, split: Split = length_batches) -> SpanLogits:
+    """Logits ``[n_windows, seq_len]`` of all windows, one forward call for each batch; padding gets ``-inf``."""
+    groups = list(split(windows))
+    if len(groups) == 1 and np.array_equal(groups[0], np.arange(windows.n_windows)):
         return forward(windows)
     shape = (windows.n_windows, windows.seq_len)
     start = np.full(shape, -np.inf, dtype=np.float32)
     end = np.full(shape, -np.inf, dtype=np.float32)
-    for rows in batches(windows, max_tokens=max_tokens):
+    for rows in groups:
         part = windows.select(rows)
         logits = forward(part)
         start[rows, : part.seq_len] = logits.start

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qa_backends.contract import ReaderSettings, Windows
+from qa_backends.contract import IntArray, ReaderSettings, Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from qa_backends.reader.tokens import SpecialIds, Tokens
 
@@ -75,15 +75,33 @@ def cut(
     return windows
 
 
-def batches(windows: Windows, *, max_tokens: int) -> Iterator[np.ndarray]:
+def by_tokens(windows: Windows, *, max_tokens: int) -> Iterator[IntArray]:
     """Rows to run together, longest first, each batch at most ``max_tokens`` with its padding (but one row at least).
 
     Sorting by length keeps padding small; the longest batch comes first so that memory, if it runs out, does so early.
+    What fits into one batch stays in its order.
     """
-    order = np.argsort(-windows.lengths, kind="stable")
+    lengths = windows.lengths
+    if windows.n_windows * windows.seq_len <= max_tokens:
+        yield np.arange(windows.n_windows)
+        return
+    order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
-        longest = int(windows.lengths[order[start]])
-        count = max(1, max_tokens // longest)
+        count = max(1, max_tokens // int(lengths[order[start]]))
         yield order[start : start + count]
         start += count
+
+
+def by_count(windows: Windows, *, size: int, sort: bool) -> Iterator[IntArray]:
+    """Rows in batches of ``size``: in the order they came, or sorted by length so that like lengths share a batch."""
+    order = np.argsort(-windows.lengths, kind="stable") if sort else np.arange(windows.n_windows)
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
+
+
+def padding_share(windows: Windows, groups: Iterable[IntArray]) -> float:
+    """Share of the tokens that a model computes in vain: padding, over all tokens of all batches."""
+    lengths = windows.lengths
+    computed = sum(len(rows) * int(lengths[rows].max()) for rows in groups)
+    return 1.0 - float(lengths.sum()) / computed

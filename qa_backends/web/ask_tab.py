@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,9 +15,12 @@ from qa_backends import catalog
 from qa_backends.contract import Query
 from qa_backends.errors import QAError
 from qa_backends.measure.ask import ask
+from qa_backends.measure.evaluation import Difference, find_difference
+from qa_backends.measure.inputs import own_questions
 from qa_backends.measure.results import RESULTS, checkpoint_hash, read_results
 from qa_backends.measure.view import View, as_dict, from_dict, view_of
 from qa_backends.web import charts, render, share
+from qa_backends.web.choices import backend_choices, device_choices, family_choices
 from qa_backends.web.worker import Worker
 
 if TYPE_CHECKING:
@@ -71,7 +75,7 @@ class AskTab:
     def _draw(self) -> None:
         first = examples()[0]
         recorded = recorded_view()
-        self._visit = gr.State(Visit())
+        self.visit = gr.State(Visit())
         self._link = gr.Textbox(visible=False)
         with gr.Row(elem_classes="qa-columns"):
             with gr.Column(scale=5, min_width=320):
@@ -85,19 +89,16 @@ class AskTab:
                 )  # fmt: skip
                 with gr.Row(elem_classes="qa-examples"):
                     self._examples = [gr.Button(each["title"], size="sm", min_width=80) for each in examples()]
+                    self._find = gr.Button("Find a question that pruning changes", size="sm", elem_id="qa-find")
                 self._backends = gr.CheckboxGroup(
                     backend_choices(), value=list(catalog.PRESELECTED), label="Backends", elem_id="qa-backends"
                 )
                 with gr.Row():
                     self._family = gr.Radio(
-                        [(each.title, each.name) for each in catalog.FAMILIES],
-                        value=catalog.default_family(), label="Family", elem_id="qa-family",
-                    )  # fmt: skip
-                    there = catalog.devices()
-                    names = {"cuda": "GPU", "cpu": "CPU"}
-                    self._device = gr.Radio(
-                        [(names[each], each) for each in there], value=there[0], label="Device", visible=len(there) > 1
+                        family_choices(), value=catalog.default_family(), label="Family", elem_id="qa-family"
                     )
+                    there = catalog.devices()
+                    self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
                 self._ask = gr.Button("Ask", variant="primary", elem_id="qa-ask")
             with gr.Column(scale=6, min_width=320):
                 self._verdict = gr.HTML(render.verdict(recorded) if recorded else "", elem_id="qa-verdict")
@@ -120,14 +121,21 @@ class AskTab:
             )
 
     def _wire(self) -> None:
-        outputs = [self._visit, self._verdict, self._cards, self._marked, self._latency, self._history]
-        after = [self._replay, self._python, self._shell, self._link]
         gr.on(
             [self._ask.click, self._question.submit],
             self.ask,
-            [self._visit, self._context, self._question, self._backends, self._family, self._device],
-            outputs + after,
+            [self.visit, *self.form],
+            self.outputs,
             api_name="ask",
+            show_progress="hidden",
+            trigger_mode="once",
+            **RUN_TOGETHER,
+        )
+        self._find.click(
+            self.find,
+            [self.visit, self._family, self._device],
+            [*self.form, *self.outputs],
+            api_visibility="private",
             show_progress="hidden",
             trigger_mode="once",
             **RUN_TOGETHER,
@@ -142,7 +150,7 @@ class AskTab:
                 queue=False,
             )
         self._replay_button.click(
-            self.replay, self._visit, [self._visit, self._replay], api_visibility="private", show_progress="hidden"
+            self.replay, self.visit, [self.visit, self._replay], api_visibility="private", show_progress="hidden"
         )
 
     def ask(
@@ -188,6 +196,50 @@ class AskTab:
             share.as_shell(question, context, family, names, device),
             share.link(question, context, family, names),
         )
+
+    @property
+    def form(self) -> list[Any]:
+        """What a question is made of."""
+        return [self._context, self._question, self._backends, self._family, self._device]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What asking changes."""
+        shown = [self.visit, self._verdict, self._cards, self._marked, self._latency, self._history]
+        return [*shown, self._replay, self._python, self._shell, self._link]
+
+    def fill_and_ask(
+        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str
+    ) -> Iterator[Updates]:
+        """Puts the question into the form, then asks it: updates of ``form`` and ``outputs``."""
+        yield (context, question, backends, family, device, *[gr.skip()] * len(self.outputs))
+        for update in self.ask(visit, context, question, backends, family, device):
+            yield (*[gr.skip()] * len(self.form), *update)
+
+    def find(self, visit: Visit, family: str, device: str) -> Iterator[Updates]:
+        """Reads the project's own questions, in random order, until pruning changes an answer; then asks that one."""
+        questions = own_questions()
+        random.shuffle(questions)
+        pair = (catalog.backend(catalog.BASELINE), catalog.backend("pruned"))
+        found: list[Difference | None] = []
+        unchanged = [gr.skip()] * len(self.form)
+        rest = [gr.skip()] * (len(self.outputs) - 2)
+        try:
+            group = catalog.family(family)
+            for status in Worker[str](
+                lambda put: found.append(find_difference(self._runtime, group, pair, device, questions, put))
+            ):
+                yield (*unchanged, gr.skip(), render.note(status), *rest)
+        except QAError as error:
+            yield (*unchanged, gr.skip(), render.problem(str(error)), *rest)
+            return
+        if not found or found[0] is None:
+            sentence = f"Baseline and Pruned agree on all {len(questions)} questions that ship with the app."
+            yield (*unchanged, gr.skip(), render.note(sentence), *rest)
+            return
+        question = found[0].one.question
+        names = [row.name for row in pair]
+        yield from self.fill_and_ask(visit, question.context, question.question, names, family, device)
 
     def replay(self, visit: Visit) -> tuple[Visit, str]:
         """Starts the race again: the visitor's last question, or the recorded one before they asked."""
@@ -238,17 +290,6 @@ class AskTab:
         if card["error"]:
             raise gr.Error(card["error"], print_exception=False)
         return dict(card)
-
-
-def backend_choices() -> list[tuple[str, str]]:
-    """Label and name of each backend; one that cannot run here says so in its label."""
-    return [
-        (
-            f"{row.title} (unavailable: {missing.reason})" if (missing := catalog.unavailable(row)) else row.title,
-            row.name,
-        )
-        for row in catalog.BACKENDS
-    ]
 
 
 @cache

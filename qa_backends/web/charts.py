@@ -25,17 +25,17 @@ def latency(view: View | None) -> go.Figure:
 
     figure = go.Figure()
     timed = view.answered if view else []
-    for part, opacity in PART_OPACITY.items():
+    for part in ("tokenise", "model", "decode"):
         figure.add_bar(
             name=part,
             orientation="h",
             y=[card.title for card in timed],
             x=[(card.parts_ms or {}).get(part, 0.0) for card in timed],
-            marker={"color": [colour(card.backend) for card in timed], "opacity": opacity},
+            marker={"color": [colour(card.backend) for card in timed], "opacity": PART_OPACITY[part]},
             hovertemplate="%{y}: " + part + " %{x:.2f} ms<extra></extra>",
         )
     whose = "Recorded question" if view and view.recorded else "This question"
-    figure.update_layout(barmode="stack", showlegend=False, **_layout(f"{whose}, ms: tokenise · model · decode"))
+    figure.update_layout(barmode="stack", showlegend=False, **layout(f"{whose}, ms: tokenise · model · decode"))
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
@@ -73,7 +73,7 @@ def history(visit: Sequence[Asked]) -> go.Figure:
             line={"color": colour(backend), "dash": "solid" if family == catalog.default_family() else "dot"},
             hovertemplate="%{y:.2f} ms<br>%{customdata}<extra>" + title + "</extra>",
         )
-    figure.update_layout(**_layout("This visit, question by question"))
+    figure.update_layout(**layout("This visit, question by question"))
     figure.update_layout(legend={"orientation": "h", "y": -0.25}, margin={"b": 70})
     figure.update_yaxes(rangemode="tozero", ticksuffix=" ms")
     if not visit:
@@ -86,9 +86,17 @@ def history(visit: Sequence[Asked]) -> go.Figure:
     return figure
 
 
-def _layout(title: str) -> dict[str, Any]:
+def layout(title: str, subtitle: str = "") -> dict[str, Any]:
+    """What all charts share: no ground of their own, a title at the left, nothing to drag."""
     return {
-        "title": {"text": title, "font": {"size": 13}, "x": 0, "xref": "container", "pad": {"l": 12}},
+        "title": {
+            "text": title,
+            "font": {"size": 13},
+            "x": 0,
+            "xref": "container",
+            "pad": {"l": 12},
+            "subtitle": {"text": subtitle, "font": {"size": 11}},
+        },
         "xaxis": {"gridcolor": GRID, "zeroline": False, "fixedrange": True},
         "yaxis": {"gridcolor": GRID, "zeroline": False, "fixedrange": True},
         "paper_bgcolor": CLEAR,

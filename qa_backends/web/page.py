@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from qa_backends.web.accuracy_tab import AccuracyTab
 from qa_backends.web.ask_tab import RUN_TOGETHER, AskTab
+from qa_backends.web.bench_tab import BenchTab
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
@@ -20,6 +22,9 @@ INTRODUCTION = (
 )
 MOST_IN_QUEUE = 64
 """Questions that may wait for a place; who comes later is told at once that the app is busy."""
+FILES_KEPT_S = (3_600, 86_400)
+"""How often uploads and downloads are looked through, and how old they get."""
+MOST_UPLOADED = "64mb"
 READABLE = {
     "button_primary_background_fill": "*primary_700",
     "button_primary_background_fill_hover": "*primary_800",
@@ -33,11 +38,18 @@ SYSTEM_FONTS = ["system-ui", "sans-serif"]
 
 def build_page(runtime: Runtime) -> gr.Blocks:
     """The whole page. Its style goes to ``launch``, see ``launch_options``."""
-    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=False) as page:
+    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=False, delete_cache=FILES_KEPT_S) as page:
         gr.HTML(f'<header class="qa-header"><h1>{TITLE}</h1><p>{INTRODUCTION}</p></header>')
-        tab = AskTab(runtime)
-        tab.wire_link(page)
-        gr.api(tab.answer, api_name="answer", **RUN_TOGETHER)
+        with gr.Tabs(selected="ask") as tabs:
+            with gr.Tab("Ask", id="ask"):
+                ask = AskTab(runtime)
+            with gr.Tab("Benchmark", id="benchmark"):
+                BenchTab(runtime)
+            with gr.Tab("Accuracy", id="accuracy"):
+                accuracy = AccuracyTab(runtime)
+        ask.wire_link(page)
+        accuracy.wire_ask(ask, tabs)
+        gr.api(ask.answer, api_name="answer", **RUN_TOGETHER)
     return page.queue(max_size=MOST_IN_QUEUE)
 
 
@@ -48,4 +60,5 @@ def launch_options() -> dict[str, Any]:
     )
     readable = {f"{part}{mode}": value for part, value in READABLE.items() for mode in ("", "_dark")}
     theme.set(body_background_fill="*neutral_50", **readable)  # setting anything makes the page white otherwise
-    return {"theme": theme, "css_paths": [STYLE], "footer_links": ["api"], "ssr_mode": False, "show_error": True}
+    return {"theme": theme, "css_paths": [STYLE], "footer_links": ["api"], "ssr_mode": False, "show_error": True,
+            "max_file_size": MOST_UPLOADED}  # fmt: skip

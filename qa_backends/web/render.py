@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.web.palette import colour
+from qa_backends.web.wording import milliseconds, ratio_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qa_backends.measure.statistics import Ratio
     from qa_backends.measure.view import Card, View
 
 EXCERPT_CHARS = 500
@@ -23,24 +23,6 @@ UNDERLINE_PX = 5
 """What each backend's underline takes below a marked answer, with the gap to the next."""
 REPLAY_LASTS_S = 4.0
 """The slowest backend takes this long in the replay; the others proportionally less."""
-
-
-def milliseconds(value: float) -> str:
-    """Three significant digits: 0.42, 4.21, 42.1, 421."""
-    for limit, digits in ((1, 2), (10, 2), (100, 1)):
-        if value < limit:
-            return f"{value:.{digits}f} ms"
-    return f"{value:,.0f} ms"
-
-
-def ratio_sentence(ratio: Ratio) -> str:
-    """As in "3.4x faster [3.2-3.6], 24 runs"; an interval that holds 1 is a tie."""
-    interval = f"[{ratio.low:.2g}–{ratio.high:.2g}], {ratio.runs} runs"
-    if ratio.tie:
-        return f"a tie with the baseline {interval}"
-    if ratio.value > 1:
-        return f"{ratio.value:.1f}× faster {interval}"
-    return f"{1 / ratio.value:.1f}× slower [{1 / ratio.high:.2g}–{1 / ratio.low:.2g}], {ratio.runs} runs"
 
 
 def verdict(view: View) -> str:

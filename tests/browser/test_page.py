@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -10,42 +9,11 @@ import pytest
 from helpers import QUESTION, TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; install one: apt-get install chromium")
-
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run", "--disable-quic"]  # fmt: skip
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-PATIENCE = 60_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def page(browser: Browser, url: str) -> Iterator[Page]:
-    yield from opened(browser, url, WIDE)
-
-
-def opened(browser: Browser, url: str, size: dict[str, int]) -> Iterator[Page]:
-    context = browser.new_context(viewport=size)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    page.goto(url)
-    page.wait_for_selector("#qa-ask")
-    yield page
-    context.close()
+    Open = Callable[..., Page]
 
 
 def ask(page: Page, *, question: str | None = None, context: str | None = None) -> None:
@@ -127,20 +95,28 @@ def test_text_is_shown_as_text(page: Page) -> None:
     assert hits == []
 
 
-def test_a_link_reopens_the_question(browser: Browser, url: str) -> None:
+def test_a_link_reopens_the_question(open_page: Open) -> None:
     query = urlencode({"q": QUESTION, "c": TEXT, "family": "minilm", "backends": "baseline,pruned"})
-    for page in opened(browser, f"{url}?{query}", WIDE):
-        page.wait_for_function("text => document.querySelector('#qa-context textarea').value === text", arg=TEXT)
-        assert page.locator("#qa-backends input:checked").count() == 2
-        assert page.locator("#qa-backends label:has(input:checked)").all_inner_texts() == ["Baseline", "Pruned"]
+    page = open_page(f"?{query}")
+    page.wait_for_function("text => document.querySelector('#qa-context textarea').value === text", arg=TEXT)
+    assert page.locator("#qa-backends input:checked").count() == 2
+    assert page.locator("#qa-backends label:has(input:checked)").all_inner_texts() == ["Baseline", "Pruned"]
 
 
-def test_it_fits_a_phone(browser: Browser, url: str) -> None:
-    for page in opened(browser, url, NARROW):
-        ask(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
-        card = page.locator("#qa-cards .qa-card").first.bounding_box()
-        assert card is not None and card["x"] >= 0 and card["x"] + card["width"] <= NARROW["width"]
+def test_a_question_that_pruning_changes_is_found_and_asked(page: Page) -> None:
+    page.click("#qa-find")
+    page.wait_for_selector("#qa-cards .qa-card:has-text('not the baseline')")
+    assert page.locator("#qa-backends label:has(input:checked)").all_inner_texts() == ["Baseline", "Pruned"]
+    first, second = page.locator("#qa-cards .qa-answer").all_inner_texts()
+    assert first != second
+
+
+def test_it_fits_a_phone(phone: Page) -> None:
+    ask(phone)
+    width = phone.viewport_size["width"] if phone.viewport_size else 0
+    assert phone.evaluate("document.documentElement.scrollWidth") <= width
+    card = phone.locator("#qa-cards .qa-card").first.bounding_box()
+    assert card is not None and card["x"] >= 0 and card["x"] + card["width"] <= width
 
 
 READ = (
@@ -159,23 +135,26 @@ CONTRAST = """element => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_reads_well_in_light_and_dark(browser: Browser, url: str, theme: str) -> None:
+def test_it_reads_well_in_light_and_dark(open_page: Open, theme: str) -> None:
     """Contrast of at least 4.5, the Web Content Accessibility Guidelines' level AA."""
-    for page in opened(browser, f"{url}?__theme={theme}", WIDE):
-        ask(page)
-        for place in READ:
-            assert page.locator(place).first.evaluate(CONTRAST) >= 4.5, place
+    page = open_page(f"?__theme={theme}")
+    ask(page)
+    for place in READ:
+        assert page.locator(place).first.evaluate(CONTRAST) >= 4.5, place
 
 
 def test_no_request_leaves_the_machine(browser: Browser, url: str) -> None:
-    context = browser.new_context(viewport=WIDE)
+    context = browser.new_context()
     page = context.new_page()
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(60_000)
     elsewhere: list[str] = []
     page.on("request", lambda request: None if local(request.url) else elsewhere.append(request.url))
     page.goto(url)
     page.wait_for_selector("#qa-ask")
     ask(page)
+    for tab in ("Benchmark", "Accuracy"):
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_timeout(500)
     context.close()
     assert elsewhere == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from qa_backends.contract import Answer, Query, ReaderSettings, Span, SpanLogits, Windows
 from qa_backends.measure import accuracy
-from qa_backends.measure.accuracy import Scored, evaluate, sample, score, summarise
+from qa_backends.measure.accuracy import AnswerAll, Scored, answers_by_id, evaluate, sample, score, summarise
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import WordPieces
 from qa_backends.squad import GoldAnswer, Question, read_squad
@@ -113,6 +114,16 @@ def forward(windows: Windows) -> SpanLogits:
     return SpanLogits(start.astype(np.float32), end.astype(np.float32))
 
 
+def through(reader: Reader) -> AnswerAll:
+    """The reader with the invented logits, as an evaluation asks a backend."""
+
+    def answer_all(queries: Sequence[Query]) -> tuple[list[Answer], float]:
+        answers, times = reader.read(reader.prepare_all(queries), forward)
+        return answers, times.compute_s
+
+    return answer_all
+
+
 @pytest.fixture(scope="module")
 def reader() -> Reader:
     words = WordPieces(ASSETS / "models" / "minilm" / "baseline")
@@ -130,7 +141,7 @@ def one_by_one(reader: Reader, questions: list[Question]) -> dict[str, Answer]:
     found = {}
     for each in questions:
         prepared = reader.prepare(Query(each.question, each.context))
-        found[each.id], _ = reader.read(prepared, forward)
+        (found[each.id],), _ = reader.read(prepared, forward)
     return found
 
 
@@ -162,7 +173,8 @@ def test_the_measured_answers_are_those_people_get_whatever_the_grouping(
         "shuffled": np.random.default_rng(2).permutation(len(questions)),
     }[order]
     asked = [questions[place] for place in places]
-    total, found = evaluate(reader, forward, asked)
+    found, _ = evaluate(through(reader), asked)
+    total = summarise(found, seconds=1)
     assert [each.question for each in found] == asked
     assert {each.question.id: each.answer for each in found} == one_by_one
     expected = summarise([score(each, one_by_one[each.id]) for each in questions], seconds=1)
@@ -178,5 +190,24 @@ def test_progress_is_told_after_every_group_and_ends_at_all(
 ) -> None:
     monkeypatch.setattr(accuracy, "QUESTIONS_AT_ONCE", 4)
     told: list[tuple[int, int]] = []
-    evaluate(reader, forward, questions[:10], lambda done, of: told.append((done, of)))
+    evaluate(through(reader), questions[:10], lambda done, of: told.append((done, of)))
     assert told == [(4, 10), (8, 10), (10, 10)]
+
+
+def test_intervals_hold_the_figures_and_shrink_with_more_questions() -> None:
+    few = [scored("Rome", "Rome"), scored("Venice", "Rome")] * 20
+    some, many = summarise(few, seconds=1), summarise(few * 100, seconds=1)
+    for total in (some, many):
+        assert total.f1_interval.low <= total.f1 <= total.f1_interval.high
+        assert total.exact_interval.low <= total.exact <= total.exact_interval.high
+    # The mean of n coin tosses has a standard error of 50 / sqrt(n) percent; 95 % are within 1.96 of them.
+    assert some.f1_interval.high - some.f1_interval.low == pytest.approx(2 * 1.96 * 50 / 40**0.5, rel=0.15)
+    assert many.f1_interval.high - many.f1_interval.low == pytest.approx(2 * 1.96 * 50 / 4000**0.5, rel=0.15)
+
+
+def test_agreement_counts_answers_that_are_the_baselines() -> None:
+    found = [score(question("Rome", name="1"), answer("Rome")), score(question("Rome", name="2"), answer("Venice"))]
+    assert summarise(found, seconds=1).agreement is None
+    assert summarise(found, seconds=1, baseline=answers_by_id(found)).agreement == 100
+    assert summarise(found, seconds=1, baseline={"1": "Rome", "2": "Rome"}).agreement == 50
+    assert summarise(found, seconds=1, baseline={"1": ""}).agreement == 0

@@ -8,7 +8,7 @@ import pytest
 from qa_backends.contract import StageTimes
 from qa_backends.measure.rounds import WARM_UP_RUNS, take_turns
 from qa_backends.measure.statistics import speed_up, summarise
-from qa_backends.web.render import ratio_sentence
+from qa_backends.web.wording import ratio_sentence
 
 
 def test_the_ratio_is_that_of_medians_and_its_interval_holds_it() -> None:

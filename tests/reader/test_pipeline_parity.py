@@ -61,7 +61,7 @@ def ours(reader: Reader, engine: PyTorchEngine, questions: list[Question]) -> di
         return ("", 0, 0) if answer.span is None else (answer.text, answer.span.start, answer.span.end)
 
     prepared = {each.id: reader.prepare(Query(each.question, each.context)) for each in questions}
-    return {name: found(reader.read(each, engine.forward)[0]) for name, each in prepared.items()}
+    return {name: found(reader.read(each, engine.forward)[0][0]) for name, each in prepared.items()}
 
 
 @pytest.fixture(scope="module")

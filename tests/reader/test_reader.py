@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from qa_backends.contract import DEFAULT_SETTINGS, Answer, Query, ReaderSettings
 from qa_backends.errors import InputError
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS, MAX_QUESTION_CHARS, Reader, run_in_batches
 from qa_backends.reader.tokens import WordPieces
-from qa_backends.reader.windows import cut
+from qa_backends.reader.windows import by_tokens
 
 Forward = Callable[[Windows], SpanLogits]
 
@@ -56,7 +57,7 @@ def ask(
     options: ReaderSettings = DEFAULT_SETTINGS,
 ) -> Answer:
     reader = Reader(WORDS, options)
-    answer, _ = reader.read(reader.prepare(Query(question, context)), forward)
+    (answer,), _ = reader.read(reader.prepare(Query(question, context)), forward)
     return answer
 
 
@@ -179,7 +180,7 @@ def test_time_grows_with_the_text_and_not_with_its_square() -> None:
 def test_a_question_over_its_limit_is_cut_with_a_notice_and_still_answered() -> None:
     reader = Reader(WORDS)
     prepared = reader.prepare(Query("where " * 60 + "why " * 40, SENTENCE))
-    answer, _ = reader.read(prepared, FINDS_ZANZIBAR)
+    (answer,), _ = reader.read(prepared, FINDS_ZANZIBAR)
     assert answer.text == "Zanzibar"
     (notice,) = prepared.notices
     assert "100" in notice
@@ -239,12 +240,12 @@ def test_logits_are_the_same_however_the_windows_are_batched(max_tokens: int) ->
 
     reader = Reader(WORDS, SMALL)
     queries = [Query(QUESTION, FILLER * n) for n in (1, 12, 2, 1, 5)]
-    windows = cut(reader.tokenise(queries), reader.special, reader.settings)
+    windows = reader.prepare_all(queries).windows
     assert windows.lengths.tolist() != sorted(windows.lengths, reverse=True)
     real = windows.attention_mask == 1
     expected = forward(windows)
     sizes.clear()
-    logits = run_in_batches(forward, windows, max_tokens=max_tokens)
+    logits = run_in_batches(forward, windows, partial(by_tokens, max_tokens=max_tokens))
     assert logits.start[real].tolist() == expected.start[real].tolist()
     assert logits.end[real].tolist() == expected.end[real].tolist()
     assert all(size <= max(max_tokens, windows.seq_len) for size in sizes)
@@ -263,3 +264,18 @@ def test_waiting_for_the_device_is_counted_apart_from_the_work() -> None:
     assert times.forward_s >= 0.05
     assert times.decode_s > 0
     assert times.total_s == times.tokenise_s + times.forward_s + times.decode_s + 7.0
+
+
+def test_a_text_is_cut_to_exactly_the_tokens_that_are_asked_for() -> None:
+    reader = Reader(WORDS)
+    long = Query(QUESTION, "Unbelievably, anti-disestablishmentarianism reached Zanzibar in 1887! " * 60)
+    for length in (17, 32, 33, 128, 384):
+        windows = reader.prepare(reader.of_length(long, length)).windows
+        assert (windows.n_windows, windows.seq_len) == (1, length)
+    beyond = reader.of_length(long, 512)
+    assert len(WORDS.encode(beyond.question)) + len(WORDS.encode(beyond.context)) + 3 == 512
+    assert reader.prepare(beyond).windows.n_windows == 2
+    with pytest.raises(InputError, match="too short"):
+        reader.of_length(Query(QUESTION, "Short."), 32)
+    with pytest.raises(InputError, match="question alone"):
+        reader.of_length(Query("why " * 40, SENTENCE), 32)

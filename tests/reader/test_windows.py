@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from qa_backends.contract import ReaderSettings, Windows
 from qa_backends.reader.tokens import SpecialIds, Tokens
-from qa_backends.reader.windows import batches, cut, pieces
+from qa_backends.reader.windows import by_count, by_tokens, cut, padding_share, pieces
 
 SPECIAL = SpecialIds(cls=101, sep=102, pad=0)
 
@@ -160,7 +160,7 @@ def test_select_keeps_the_rows_asked_for_and_drops_only_padding(made: Cut, data:
 @given(made=cuts(), max_tokens=st.integers(1, 400))
 def test_batches_hold_every_window_once_and_stay_within_their_tokens(made: Cut, max_tokens: int) -> None:
     windows = made.windows
-    found = list(batches(windows, max_tokens=max_tokens))
+    found = list(by_tokens(windows, max_tokens=max_tokens))
     assert sorted(np.concatenate(found).tolist()) == list(range(windows.n_windows))
     for rows in found:
         part = windows.select(rows)
@@ -170,12 +170,27 @@ def test_batches_hold_every_window_once_and_stay_within_their_tokens(made: Cut, 
 @settings(deadline=None)
 @given(made=cuts(), max_tokens=st.integers(1, 400))
 def test_the_longest_batch_comes_first_so_that_memory_runs_out_early_or_not_at_all(made: Cut, max_tokens: int) -> None:
-    longest = [int(made.windows.lengths[rows].max()) for rows in batches(made.windows, max_tokens=max_tokens)]
+    longest = [int(made.windows.lengths[rows].max()) for rows in by_tokens(made.windows, max_tokens=max_tokens)]
     assert longest == sorted(longest, reverse=True)
 
 
 def test_batches_are_filled_as_far_as_they_may_be() -> None:
     windows = cut([(tokens(2, 1_000), tokens(15, 10_000))] * 7, SPECIAL, ReaderSettings(max_seq_len=20, stride=0))
-    assert [len(rows) for rows in batches(windows, max_tokens=60)] == [3, 3, 1]
-    assert [len(rows) for rows in batches(windows, max_tokens=59)] == [2, 2, 2, 1]
-    assert [len(rows) for rows in batches(windows, max_tokens=19)] == [1] * 7
+    assert [len(rows) for rows in by_tokens(windows, max_tokens=60)] == [3, 3, 1]
+    assert [len(rows) for rows in by_tokens(windows, max_tokens=59)] == [2, 2, 2, 1]
+    assert [len(rows) for rows in by_tokens(windows, max_tokens=19)] == [1] * 7
+
+
+def test_batches_of_a_count_come_as_they_are_or_sorted_and_sorting_saves_padding() -> None:
+    sizes = (3, 15, 4, 14, 5, 13, 6)
+    windows = cut(
+        [(tokens(2, 1_000), tokens(size, 10_000)) for size in sizes], SPECIAL, ReaderSettings(max_seq_len=20, stride=0)
+    )
+    arrival = list(by_count(windows, size=2, sort=False))
+    by_length = list(by_count(windows, size=2, sort=True))
+    assert [rows.tolist() for rows in arrival] == [[0, 1], [2, 3], [4, 5], [6]]
+    assert [rows.tolist() for rows in by_length] == [[1, 3], [5, 6], [4, 2], [0]]
+    # Each window has five more tokens than its context; arrival computes 2 * (20 + 19 + 18) + 11 tokens.
+    real = sum(sizes) + 5 * len(sizes)
+    assert padding_share(windows, arrival) == pytest.approx(1 - real / (2 * (20 + 19 + 18) + 11))
+    assert padding_share(windows, by_length) == pytest.approx(1 - real / (2 * (20 + 18 + 10) + 8))

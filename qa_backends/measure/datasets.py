@@ -1,0 +1,102 @@
+"""Question sets to measure quality on: the project's own, SQuAD v2.0 dev from its official address, any SQuAD file."""
+
+from __future__ import annotations
+
+import hashlib
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from qa_backends.artefacts.cache import cache_root
+from qa_backends.errors import BackendUnavailable, InputError
+from qa_backends.measure.inputs import OWN_QUESTIONS
+from qa_backends.reader.reader import MAX_CONTEXT_CHARS
+from qa_backends.squad import parse_squad, unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from qa_backends.squad import Question
+
+    Say = Callable[[str], None]
+
+SQUAD_DEV = "dev-v2.0.json"
+SQUAD_DEV_URL = f"https://rajpurkar.github.io/SQuAD-explorer/dataset/{SQUAD_DEV}"
+SQUAD_DEV_SHA256 = "80a5225e94905956a6446d296ca1093975c4d3b3260f1d6c8f68bc2ab77182d8"
+"""Of the official file, whose git blob in the SQuAD-explorer repository is c6fa1a89a12c90b7fbfa8f6fb437cfff27af41ca."""
+SQUAD_DEV_BYTES = 4_370_528
+NAMES = {"own": OWN_QUESTIONS.name, "squad-v2-dev": SQUAD_DEV}
+"""Names that stand for a set instead of a file."""
+TIMEOUT_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """``sha256`` is of the file's contents, unpacked, so that a compressed copy counts as the same set."""
+
+    name: str
+    sha256: str
+    questions: tuple[Question, ...]
+
+
+def data_set(wanted: str, say: Say) -> DataSet:
+    """The set of that name (``NAMES``), or the SQuAD-format file at that path.
+
+    Raises:
+        InputError: no such file, not in SQuAD format, or without questions.
+        BackendUnavailable: SQuAD v2.0 dev is not here yet and cannot be downloaded.
+    """
+    if wanted == "own":
+        return read_set(OWN_QUESTIONS)
+    return read_set(squad_dev(say)) if wanted == "squad-v2-dev" else read_set(Path(wanted))
+
+
+def read_set(path: Path) -> DataSet:
+    """Raises InputError for a file that is not in SQuAD format or holds no questions."""
+    raw = unpacked(path)
+    name = path.name.removesuffix(".xz")
+    questions = parse_squad(raw, path.name)
+    if not questions:
+        raise InputError(f"{path.name} holds no questions.")
+    if longest := next((each for each in questions if len(each.context) > MAX_CONTEXT_CHARS), None):
+        raise InputError(
+            f"{path.name} holds a text of {len(longest.context):,} characters (question '{longest.id}'); "
+            f"the limit is {MAX_CONTEXT_CHARS:,}. Shorten it."
+        )
+    return DataSet(name, hashlib.sha256(raw).hexdigest(), tuple(questions))
+
+
+def squad_dev(say: Say) -> Path:
+    """SQuAD v2.0 dev in the cache, downloaded on first use and checked by its hash.
+
+    Raises:
+        BackendUnavailable: it cannot be downloaded, or what came is not it.
+    """
+    path = cache_root() / "data" / SQUAD_DEV
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"):
+        if not path.is_file() or _sha256(path.read_bytes()) != SQUAD_DEV_SHA256:
+            say(f"downloading SQuAD v2.0 dev ({SQUAD_DEV_BYTES / 1e6:.1f} MB) …")
+            partial = path.with_suffix(".partial")
+            partial.write_bytes(_downloaded())
+            partial.replace(path)
+    return path
+
+
+def _downloaded() -> bytes:
+    remedy = "Connect to the internet and start again, or choose a file that you have."
+    try:
+        with urllib.request.urlopen(SQUAD_DEV_URL, timeout=TIMEOUT_S) as response:
+            raw = bytes(response.read(SQUAD_DEV_BYTES + 1))
+    except OSError as error:
+        raise BackendUnavailable(f"{SQUAD_DEV_URL} cannot be reached ({error}).", remedy) from error
+    if _sha256(raw) != SQUAD_DEV_SHA256:
+        raise BackendUnavailable(f"What {SQUAD_DEV_URL} sent is not the official file: its hash differs.", remedy)
+    return raw
+
+
+def _sha256(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()

@@ -1,0 +1,286 @@
+"""The benchmark: whole answers, tokenising and decoding included, point by point, backends taking turns at each.
+
+Each point is a turn of its own: a person who asks meanwhile waits for the point, not for the benchmark, and neither is
+timed while the other runs. Stopping keeps what was measured.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from qa_backends import catalog
+from qa_backends.artefacts.checkpoint import read_config
+from qa_backends.errors import QAError
+from qa_backends.measure.floor import matmul_rate
+from qa_backends.measure.inputs import mixed_queries, own_questions, queries_of_length
+from qa_backends.measure.machine import this_machine
+from qa_backends.measure.plan import MIXED_QUESTIONS, PIPELINE, Plan, Point
+from qa_backends.measure.reference import PipelineReference
+from qa_backends.measure.rounds import RUNS_PER_BLOCK, Samples, take_turns
+from qa_backends.measure.rows import Contestant, Measured, alone_row, row_of
+from qa_backends.measure.statistics import LEAST_PAIRS
+from qa_backends.runtime import on_engine_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from qa_backends.contract import Query, StageTimes
+    from qa_backends.reader.reader import Prepared, Reader
+    from qa_backends.runtime import Runtime, Turn
+
+    Emit = Callable[["Sweep"], None]
+
+WARM_UP_SHARE = 0.5
+"""A point's ten warm-up runs may take up to half of its time before they are cut short."""
+SETTLE_ALONE_S = 0.5
+ALONE_AT = 128
+"""Backends are measured alone at the length nearest to this one."""
+
+
+@dataclass(slots=True)
+class Sweep:
+    """All that is measured so far. ``status`` is empty when nothing more will come.
+
+    ``left_out`` says of each backend and point that could not be measured why. ``left_s`` is the time left, in seconds,
+    by what the points so far have taken; ``done`` of ``of`` counts points.
+    """
+
+    plan: Plan
+    machine: dict[str, Any]
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    alone: list[dict[str, Any]] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
+    done: float = 0.0
+    of: int = 0
+    left_s: float = 0.0
+    complete: bool = False
+    status: str = ""
+
+    def copy(self) -> Sweep:
+        """The sweep as it stands now; what is measured later does not change it."""
+        return replace(self, rows=list(self.rows), alone=list(self.alone), left_out=list(self.left_out))
+
+    def content(self) -> dict[str, Any]:
+        """As a results file holds it."""
+        return {
+            "kind": "benchmark",
+            "machine": self.machine,
+            "plan": self.plan.as_dict(),
+            "complete": self.complete,
+            "rows": list(self.rows),
+            "alone": list(self.alone),
+            "left_out": list(self.left_out),
+        }
+
+
+def sweep(
+    runtime: Runtime, plan: Plan, *, emit: Emit = lambda _: None, stopped: Callable[[], bool] = lambda: False
+) -> Sweep:
+    """Measures the plan; ``emit`` is given the sweep whenever it has something new. What ``emit`` raises ends it.
+
+    A backend that cannot run, and a point too slow for five rounds, are left out with a sentence; the others go on.
+
+    Raises:
+        InputError: the plan cannot be measured.
+        QAError: the family's tokenizer cannot be had.
+    """
+    plan.check()
+    state = Sweep(plan, this_machine().as_dict())
+    job = _Job(runtime, plan, state, emit, stopped)
+    catalog.download(plan.group, plan.rows, job.say)
+    job.run()
+    return state
+
+
+class _StoppedError(Exception):
+    """Raised out of a point that is stopped in its middle."""
+
+
+class _Job:
+    """One run of a plan: what is loaded for it, and how far it is."""
+
+    def __init__(self, runtime: Runtime, plan: Plan, state: Sweep, emit: Emit, stopped: Callable[[], bool]) -> None:
+        self._runtime, self._plan, self._state = runtime, plan, state
+        self._emit, self._stopped = emit, stopped
+        self._questions = own_questions()
+        self._broken: set[tuple[str, str]] = set()
+        self._pipelines: dict[str, PipelineReference] = {}
+        self._work_done = 0.0
+        self._spent_s = 0.0
+        self._cost_s = self._rest_s = 0.0
+
+    def say(self, status: str) -> None:
+        self._state.status = status
+        self._emit(self._state)
+
+    def run(self) -> None:
+        points = self._plan.points()
+        alone = [self._alone_at(device) for device in dict.fromkeys(self._plan.devices)]
+        self._state.of = len(points) + len(alone)
+        jobs = [(point, self._measure) for point in points] + [(point, self._measure_alone) for point in alone]
+        for number, (point, measure) in enumerate(jobs):
+            if self._stopped():
+                break
+            self._cost_s = self._cost(point)
+            self._rest_s = sum(self._cost(each) for each, _ in jobs[number + 1 :])
+            self._state.left_s = self._rest_s + self._cost_s
+            with self._runtime.turn(point.device, self.say) as turn:
+                began = time.perf_counter()
+                try:
+                    measure(turn, point)
+                except QAError as error:
+                    self._leave_out("", point, str(error))
+            self._work_done += _work(point)
+            self._spent_s += time.perf_counter() - began
+            self._state.done = number + 1
+            self._emit(self._state)
+        self._state.complete = not self._stopped()
+        self._state.left_s = 0.0
+        self.say("")
+
+    def _alone_at(self, device: str) -> Point:
+        nearest = min(sorted(self._plan.lengths), key=lambda tokens: abs(tokens - ALONE_AT))
+        return Point(device, nearest, min(self._plan.batches))
+
+    def _cost(self, point: Point) -> float:
+        """Seconds that the point should take: its time limit, or less where the points so far were quicker."""
+        return min(self._plan.seconds, _work(point) * self._spent_s / self._work_done if self._work_done else 1e9)
+
+    def _measure(self, turn: Turn, point: Point) -> None:
+        queries = self._queries(turn, point)
+        entrants = [each for each in self._contestants(turn, point) if self._ready(turn, each)]
+        if not entrants:
+            return
+        prepared = {each.key: self._prepare(turn, queries) for each in entrants}
+        runs = {each.key: self._run_of(turn, each, queries) for each in entrants}
+        samples = self._take_turns(runs, point, self._state.done)
+        if samples is None and self._stopped():
+            return
+        if samples is None:
+            self._leave_out("", point, f"five rounds do not fit in {self._plan.seconds:g} s; give more time")
+            return
+        for each in entrants:
+            self._state.rows.append(self._row(turn, point, each, entrants, samples, prepared[each.key]))
+
+    def _measure_alone(self, turn: Turn, point: Point) -> None:
+        """Each backend by itself, to show that company did not change what was measured."""
+        queries = self._queries(turn, point)
+        for row in self._plan.rows:
+            contestant = Contestant(row.name, "equal")
+            company = next((each for each in self._state.rows if _is(each, self._plan, row.name, point)), None)
+            if company is None or self._stopped():
+                continue
+            time.sleep(SETTLE_ALONE_S)
+            samples = self._take_turns(
+                {contestant.key: self._run_of(turn, contestant, queries)}, point, self._state.done, "alone, "
+            )
+            if samples is not None:
+                self._state.alone.append(alone_row(company, samples, contestant))
+
+    def _take_turns(
+        self, runs: dict[str, Callable[[], StageTimes]], point: Point, done: float, note: str = ""
+    ) -> Samples | None:
+        """The samples so far when the point ends or is stopped; ``None`` below five pairs."""
+        self.say(f"{note}{point}: warming up …")
+        rounds = -(-self._plan.runs // RUNS_PER_BLOCK) + 1  # the first round takes one run of each
+        began = time.perf_counter()
+        samples = Samples()
+        turns = take_turns(
+            {key: partial(self._unless_stopped, run) for key, run in runs.items()},
+            seconds=self._plan.seconds,
+            rounds=rounds,
+            warm_up_share=WARM_UP_SHARE,
+        )
+        with suppress(_StoppedError):
+            for samples in turns:
+                taken = sum(samples.blocks)
+                share = max(taken / self._plan.runs, (time.perf_counter() - began) / self._plan.seconds)
+                self._state.done = done + min(share, 0.99)
+                self._state.left_s = self._rest_s + self._cost_s * max(0.0, 1 - share)
+                self.say(f"{note}{point}: {taken} run{'s' if taken > 1 else ''} of each")
+        return samples.whole_rounds() if sum(samples.blocks) >= LEAST_PAIRS else None
+
+    def _unless_stopped(self, run: Callable[[], StageTimes]) -> StageTimes:
+        if self._stopped():
+            raise _StoppedError
+        return run()
+
+    def _queries(self, turn: Turn, point: Point) -> list[Query]:
+        reader = self._reader(turn)
+        if point.tokens is None:
+            return mixed_queries(reader, self._questions, MIXED_QUESTIONS)
+        return queries_of_length(reader, self._questions, point.tokens, point.batch)
+
+    def _reader(self, turn: Turn) -> Reader:
+        return self._runtime.reader(self._plan.group, turn.say)
+
+    def _prepare(self, turn: Turn, queries: Sequence[Query]) -> Prepared:
+        """As a person's question is prepared where it is one, and together where they are many."""
+        reader = self._reader(turn)
+        return reader.prepare(queries[0]) if len(queries) == 1 else reader.prepare_all(queries)
+
+    def _contestants(self, turn: Turn, point: Point) -> list[Contestant]:
+        names = [row.name for row in self._plan.rows if (row.name, point.device) not in self._broken]
+        if point.tokens is None:
+            return [Contestant(name, order) for name in names for order in ("arrival", "sorted")]
+        reference = [PIPELINE] if self._plan.reference and (PIPELINE, point.device) not in self._broken else []
+        return [Contestant(name, "equal") for name in (*names, *reference)]
+
+    def _ready(self, turn: Turn, contestant: Contestant) -> bool:
+        """Loads what the contestant needs; what cannot be loaded is left out from here on, with its sentence."""
+        name, device = contestant.name, turn.device
+        if (name, device) in self._broken:
+            return False
+        try:
+            if name == PIPELINE:
+                if device not in self._pipelines:
+                    folder = catalog.checkpoint_folder(self._plan.group, catalog.BASELINE, turn.say)
+                    self._pipelines[device] = PipelineReference(folder, device)
+            else:
+                self._runtime.get(self._plan.group, catalog.backend(name), device, turn.say)
+        except QAError as error:
+            self._broken.add((name, device))
+            self._leave_out(name, None, str(error))
+            return False
+        return True
+
+    def _run_of(self, turn: Turn, contestant: Contestant, queries: list[Query]) -> Callable[[], StageTimes]:
+        if contestant.name == PIPELINE:
+            return partial(self._pipelines[turn.device], queries)
+        row, group = catalog.backend(contestant.name), self._plan.group
+        return lambda: turn.answer_all(group, row, self._prepare(turn, queries), contestant.split)[1]
+
+    def _row(
+        self,
+        turn: Turn,
+        point: Point,
+        contestant: Contestant,
+        entrants: Sequence[Contestant],
+        samples: Samples,
+        prepared: Prepared,
+    ) -> dict[str, Any]:
+        measured = Measured(self._plan.group, point, contestant, samples, prepared)
+        if contestant.name == PIPELINE:
+            return row_of(measured, entrants, None, None, None)
+        loaded = self._runtime.get(self._plan.group, catalog.backend(contestant.name), turn.device)
+        checkpoint = catalog.backend(contestant.name).checkpoint
+        config = read_config(catalog.checkpoint_folder(self._plan.group, checkpoint, turn.say))
+        rate = on_engine_thread(lambda: matmul_rate(turn.device, loaded.ran.precision))
+        return row_of(measured, entrants, loaded, config, rate)
+
+    def _leave_out(self, name: str, point: Point | None, why: str) -> None:
+        self._state.left_out.append({"backend": name, "point": str(point or ""), "why": why})
+
+
+def _is(row: dict[str, Any], plan: Plan, name: str, point: Point) -> bool:
+    found = (row["backend"], row["device"], row["tokens"], row["batch"])
+    return found == (f"{plan.family}/{name}", point.device, point.tokens, point.batch)
+
+
+def _work(point: Point) -> float:
+    """Tokens of one run, roughly: what the time of a point grows with."""
+    return float((point.tokens or 128) * (point.batch if point.tokens else 2 * MIXED_QUESTIONS) + 100)

@@ -1,0 +1,102 @@
+"""Quality as HTML: the table of backends, and the questions on which two of them differ, side by side."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from qa_backends.contract import Ran
+from qa_backends.measure.machine import Machine
+from qa_backends.measure.view import ran_sentence
+from qa_backends.web.bench_render import table_of
+from qa_backends.web.palette import colour, title_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from qa_backends.catalog import Backend
+    from qa_backends.measure.accuracy import Scored
+    from qa_backends.measure.evaluation import Difference
+
+HEAD = ("backend", "questions", "EM [95 %]", "F1 [95 %]", "F1, answerable", "F1, unanswerable", "same as baseline",
+        "questions/s", "what ran")  # fmt: skip
+AROUND = 90
+"""Characters of the text shown on either side of an answer."""
+MOST_SHOWN = 100
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """A line a backend; percentages with their bootstrap intervals."""
+    return table_of(HEAD, [_cells(row) for row in rows], "Quality of each backend") if rows else ""
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    return [
+        escape(title_of(row["backend"].rpartition("/")[2], row["device"])),
+        f"{row['n']:,}",
+        *[
+            f"{row[key]:.2f} [{row[f'{key}_interval']['low']:.1f}–{row[f'{key}_interval']['high']:.1f}]"
+            for key in ("exact", "f1")
+        ],
+        *[f"{row[key]:.2f}" if row[key] is not None else "–" for key in ("has_ans_f1", "no_ans_f1")],
+        f"{row['agreement']:.1f} %" if row["agreement"] is not None else "–",
+        f"{row['questions_per_second']:.0f}",
+        escape(ran_sentence(Ran(**row["ran"]))),
+    ]
+
+
+def caption(rows: Sequence[dict[str, Any]], whose: str) -> str:
+    if not rows:
+        return ""
+    machine, row = Machine(**rows[0]["machine"]), rows[0]
+    part = "" if row["limit"] is None else f", {row['n']:,} of its questions drawn at random"
+    sentence = f"{row['data']}{part}, at the fixed threshold 0; {machine.sentence(row['device'])}."
+    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(sentence)}</p></div>'
+
+
+def differing(found: Sequence[Difference], one: Backend, other: Backend, asked: int) -> str:
+    """The questions side by side, each with a button that asks it; ``data-number`` is its place in ``found``."""
+    if not found:
+        return (
+            f'<p class="qa-status">{escape(one.title)} and {escape(other.title)} agree on all {asked:,} questions.</p>'
+        )
+    better = sum(each.one.f1 > each.other.f1 for each in found)
+    worse = sum(each.one.f1 < each.other.f1 for each in found)
+    more = f" The first {MOST_SHOWN} are shown." if len(found) > MOST_SHOWN else ""
+    summary = (
+        f"They differ on {len(found):,} of {asked:,} questions: {one.title} is closer to people's answers on "
+        f"{better:,}, {other.title} on {worse:,}, neither on {len(found) - better - worse:,}.{more}"
+    )
+    cards = "".join(_card(number, each, one, other) for number, each in enumerate(found[:MOST_SHOWN]))
+    return f'<p class="qa-status">{escape(summary)}</p><ol class="qa-differences">{cards}</ol>'
+
+
+def _card(number: int, found: Difference, one: Backend, other: Backend) -> str:
+    question = found.one.question
+    golds = list(dict.fromkeys(gold.text for gold in question.answers))
+    gold = " / ".join(golds) or "no answer in the text"
+    place = question.answers[0].start if question.answers else (_place(found.one) or _place(found.other))
+    return (
+        f'<li class="qa-card"><p class="qa-question" dir="auto">{escape(question.question)}</p>'
+        f'<p class="qa-parts" dir="auto">{_excerpt(question.context, place)}</p>'
+        f'<dl><dt>people</dt><dd dir="auto">{escape(gold)}</dd>'
+        f"{_answer(found.one, one)}{_answer(found.other, other)}</dl>"
+        f'<button type="button" data-number="{number}">Ask it</button></li>'
+    )
+
+
+def _answer(scored: Scored, backend: Backend) -> str:
+    text = escape(scored.answer.text) if scored.answer.span else "<em>no answer in this text</em>"
+    verdict = "right" if scored.exact else "wrong" if scored.f1 == 0 else f"F1 {100 * scored.f1:.0f}"
+    dot = f'<i style="background:{colour(backend.name)}"></i>'
+    return f'<dt>{dot}{escape(backend.title)}</dt><dd dir="auto">{text} <small>{verdict}</small></dd>'
+
+
+def _place(scored: Scored) -> int:
+    return scored.answer.span.start if scored.answer.span else 0
+
+
+def _excerpt(context: str, place: int) -> str:
+    start, end = max(0, place - AROUND), min(len(context), place + AROUND)
+    before, after = "… " if start else "", " …" if end < len(context) else ""
+    return escape(f"{before}{context[start:end]}{after}")

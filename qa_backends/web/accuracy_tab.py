@@ -1,0 +1,233 @@
+"""The accuracy tab: exact match and F1 of each backend, and the questions on which two of them differ."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from qa_backends import catalog
+from qa_backends.errors import InputError, QAError
+from qa_backends.measure.datasets import data_set
+from qa_backends.measure.evaluation import Difference, Evaluation, Result, differences, evaluate_all
+from qa_backends.measure.results import shipped_accuracy
+from qa_backends.web import accuracy_render, bench_render, render
+from qa_backends.web.ask_tab import RUN_TOGETHER, AskTab, Visit
+from qa_backends.web.bench_tab import PRIVATE
+from qa_backends.web.choices import backend_choices, device_choices, family_choices
+from qa_backends.web.wording import seconds_left
+from qa_backends.web.worker import Worker
+
+if TYPE_CHECKING:
+    from qa_backends.runtime import Runtime
+
+Updates = tuple[Any, ...]
+OWN_FILE = "file"
+DATA = (
+    ("The app's own 294 questions", "own"),
+    ("SQuAD v2.0 dev, 11,873 questions (4.4 MB, downloaded on first use)", "squad-v2-dev"),
+    ("A SQuAD-format file of mine", OWN_FILE),
+)
+CLICKED = """element.addEventListener('click', event => {
+  const button = event.target.closest('button[data-number]');
+  if (button) trigger('click', {number: Number(button.dataset.number)});
+});"""
+HOW_TO_READ = (
+    "EM is the share of answers that equal one of people's, F1 their mean overlap in words, in percent, as the "
+    "official SQuAD 2.0 script counts them, with 95 % bootstrap intervals over questions. Questions a second count "
+    "the whole reader: tokenise, model, decode."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A visitor's evaluation: the results, and which two backends are compared."""
+
+    results: tuple[Result, ...]
+
+    def names(self) -> list[tuple[str, str]]:
+        return [(each.backend.title, each.backend.name) for each in self.results]
+
+    def pair(self, one: str, other: str) -> tuple[Result, Result]:
+        by_name = {each.backend.name: each for each in self.results}
+        return by_name[one], by_name[other]
+
+    def differences(self, one: str, other: str) -> list[Difference]:
+        first, second = self.pair(one, other)
+        return differences(first.scored, second.scored)
+
+
+def progress_sentence(state: Evaluation) -> str:
+    """What is being done, and the time left once something is known of it."""
+    left = f", {seconds_left(state.left_s)}" if state.status and state.left_s else ""
+    return (state.status or "Done.") + left
+
+
+class AccuracyTab:
+    """Widgets of the tab, and the functions behind them."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._stops: dict[str, threading.Event] = {}
+        self._draw()
+        self._wire()
+
+    def _draw(self) -> None:
+        group = catalog.family(catalog.default_family())
+        rows = [found for row in catalog.BACKENDS if (found := shipped_accuracy(group, row))]
+        self._measured = gr.State(None)
+        with gr.Row(elem_classes="qa-columns"):
+            with gr.Column(scale=6, min_width=320):
+                self._backends = gr.CheckboxGroup(
+                    backend_choices(), value=list(catalog.PRESELECTED), label="Backends", elem_id="qa-accuracy-backends"
+                )
+                self._data = gr.Radio(DATA, value="own", label="Questions", elem_id="qa-accuracy-data")
+                self._file = gr.File(
+                    label="A SQuAD-format file (.json)", file_types=[".json"], visible=False, elem_id="qa-accuracy-file"
+                )
+            with gr.Column(scale=5, min_width=320):
+                self._family = gr.Radio(family_choices(), value=catalog.default_family(), label="Family")
+                there = catalog.devices()
+                self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
+                self._limit = gr.Number(
+                    0,
+                    label="Questions at most, drawn at random (0 for all)",
+                    precision=0,
+                    minimum=0,
+                    elem_id="qa-accuracy-limit",
+                )
+        with gr.Row():
+            self._start = gr.Button("Start", variant="primary", elem_id="qa-accuracy-start")
+            self._stop = gr.Button("Stop and keep what was finished", interactive=False, elem_id="qa-accuracy-stop")
+        self._progress = gr.HTML("", elem_id="qa-accuracy-progress")
+        self._caption = gr.HTML(
+            accuracy_render.caption(rows, "Ships with the app, until you run your own:"), elem_id="qa-accuracy-caption"
+        )
+        self._table = gr.HTML(accuracy_render.table(rows), elem_id="qa-accuracy-table")
+        gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')
+        with gr.Row(visible=False) as self._choice:
+            self._one = gr.Dropdown([], label="Where they differ: one backend")
+            self._other = gr.Dropdown([], label="and another")
+        self._differing = gr.HTML("", js_on_load=CLICKED, elem_id="qa-differing")
+
+    def _wire(self) -> None:
+        self._data.change(lambda data: gr.File(visible=data == OWN_FILE), self._data, self._file, **PRIVATE)
+        chosen = [self._backends, self._family, self._device, self._data, self._file, self._limit]
+        outputs = [self._measured, self._progress, self._stop, self._caption, self._table, self._choice, self._one,
+                   self._other, self._differing]  # fmt: skip
+        self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="accuracy",
+                          concurrency_limit=4, **PRIVATE)  # fmt: skip
+        self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
+        for choice in (self._one, self._other):
+            choice.input(self.show, [self._measured, self._one, self._other], self._differing, **PRIVATE)
+
+    def wire_ask(self, tab: AskTab, tabs: gr.Tabs) -> None:
+        """A click on a differing question asks it in the first tab, of the same two backends."""
+        self._ask_tab = tab
+        self._differing.click(
+            self.ask_it,
+            [self._measured, self._one, self._other, self._family, self._device, tab.visit],
+            [tabs, *tab.form, *tab.outputs],
+            trigger_mode="once",
+            **RUN_TOGETHER,
+            **PRIVATE,
+        )
+
+    def start(
+        self, backends: list[str], family: str, device: str, data: str, file: str | None, limit: float,
+        request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
+        """Evaluates each backend and shows its line when it is done."""
+        stop = self._stops[request.session_hash or ""] = threading.Event()
+        nothing = [gr.skip()] * 4
+        try:
+            group = catalog.family(family)
+            rows = sorted((catalog.backend(name) for name in backends), key=catalog.BACKENDS.index)
+            states = Worker[Evaluation](lambda put: self._evaluate(put, group, rows, device, data, file, limit, stop))
+            state: Evaluation | None = None
+            for state in states:
+                lines = [each.row for each in state.results]
+                yield (
+                    gr.skip(),
+                    bench_render.running(state.done, state.of, progress_sentence(state)),
+                    gr.Button(interactive=bool(state.status) and not stop.is_set()),
+                    accuracy_render.caption(lines, "Your measurement:") if lines else gr.skip(),
+                    accuracy_render.table(lines) if lines else gr.skip(),
+                    *nothing,
+                )
+        except QAError as error:
+            yield (gr.skip(), render.problem(str(error)), gr.Button(interactive=False), gr.skip(), gr.skip(), *nothing)
+            return
+        finally:
+            self._stops.pop(request.session_hash or "", None)
+        if state is not None:
+            yield self._finished(state, stopped=stop.is_set())
+
+    def _evaluate(
+        self, put: Any, group: Any, rows: list[Any], device: str, data: str, file: str | None, limit: float,
+        stop: threading.Event,
+    ) -> None:  # fmt: skip
+        if not rows:
+            raise InputError("No backend is chosen. Tick at least one.")
+        if data == OWN_FILE and file is None:
+            raise InputError("There is no file. Choose one in SQuAD format, or other questions.")
+
+        def say(status: str) -> None:
+            put(Evaluation(data, of=1, status=status))
+
+        say("Reading the questions …")
+        chosen = data_set(str(file) if data == OWN_FILE else data, say)
+        evaluate_all(
+            self._runtime, group, rows, device, chosen, limit=int(limit or 0) or None,
+            emit=lambda state: put(state.copy()), stopped=stop.is_set,
+        )  # fmt: skip
+
+    def _finished(self, state: Evaluation, *, stopped: bool) -> Updates:
+        measured = Measured(tuple(state.results))
+        names = [name for _, name in measured.names()]
+        ended = "Stopped; kept the backends that were finished." if stopped else "Done."
+        progress = bench_render.running(state.done, state.of, ended) + bench_render.left_out(state.left_out)
+        lines = [each.row for each in state.results]
+        both = len(names) > 1
+        return (
+            measured if names else gr.skip(),
+            progress,
+            gr.Button(interactive=False),
+            accuracy_render.caption(lines, "Your measurement:") if lines else gr.skip(),
+            accuracy_render.table(lines) if lines else gr.skip(),
+            gr.Row(visible=both),
+            gr.Dropdown(measured.names(), value=names[0]) if both else gr.skip(),
+            gr.Dropdown(measured.names(), value=names[1]) if both else gr.skip(),
+            self.show(measured, names[0], names[1]) if both else "",
+        )
+
+    def stop(self, request: gr.Request) -> Any:
+        """Ends the visitor's own evaluation after the questions under way."""
+        if event := self._stops.get(request.session_hash or ""):
+            event.set()
+        return gr.Button(interactive=False)
+
+    def show(self, measured: Measured | None, one: str, other: str) -> str:
+        """The questions on which the two differ."""
+        if measured is None:
+            return ""
+        first, second = measured.pair(one, other)
+        found = measured.differences(one, other)
+        return accuracy_render.differing(found, first.backend, second.backend, len(first.scored))
+
+    def ask_it(
+        self, measured: Measured | None, one: str, other: str, family: str, device: str, visit: Visit,
+        event: gr.EventData,
+    ) -> Iterator[Updates]:  # fmt: skip
+        """Goes to the first tab with the clicked question, and asks it."""
+        found = measured.differences(one, other) if measured else []
+        number = getattr(event, "number", None)
+        if not isinstance(number, int) or not 0 <= number < len(found):
+            return
+        question = found[number].one.question
+        asked = self._ask_tab.fill_and_ask(visit, question.context, question.question, [one, other], family, device)
+        for update in asked:
+            yield (gr.Tabs(selected="ask"), *update)

@@ -1,0 +1,266 @@
+"""The benchmark tab: choose what to measure, watch it grow, stop, keep, compare."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from qa_backends import catalog
+from qa_backends.errors import QAError
+from qa_backends.measure.compare import changes
+from qa_backends.measure.plan import BATCHES, LENGTHS, PIPELINE, Plan, plan_from
+from qa_backends.measure.results import BENCHMARK, as_csv, as_text, measured_on_current_weights, read_results
+from qa_backends.measure.sweep import Sweep, sweep
+from qa_backends.web import bench_charts, bench_render, render
+from qa_backends.web.choices import backend_choices, device_choices, family_choices
+from qa_backends.web.worker import Worker
+
+if TYPE_CHECKING:
+    from qa_backends.runtime import Runtime
+
+Content = dict[str, Any]
+Updates = tuple[Any, ...]
+SHOWN_AT = 128
+"""The length the ladder and its neighbours start with, where it was measured."""
+HOW_TO_READ = (
+    "Every backend answers the same questions whole (tokenise, model, decode), in turns of three runs. Lengths are "
+    "measured at the smallest batch size chosen; batch sizes at the length nearest to 128. The first runs, at least "
+    "ten where time allows, warm up and are not counted. A point ends at its runs or its seconds, whichever "
+    "comes first. Unstable means that the medians of the last three blocks differ by more than 10 %: something else "
+    "ran, or the processor changed its pace. The compute floor is the model's multiplications and additions over the "
+    "best matrix-product rate measured on this device at that precision."
+)
+DOWNLOADS_KEPT = 32
+"""Measurements whose files wait to be fetched; Gradio has a copy of its own of what a page offers."""
+PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+BENCHMARKS_AT_ONCE = 4
+"""They take turns point by point; more wait in Gradio's queue."""
+CHARTS_IN_ROWS = (2, 2, 2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the tab shows: a measurement, and whose it is."""
+
+    content: Content
+    whose: str
+
+
+class BenchTab:
+    """Widgets of the tab, and the functions behind them."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._stops: dict[str, threading.Event] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="qa-benchmarks-")
+        self._written: deque[Path] = deque()
+        self._draw()
+        self._wire()
+
+    def _draw(self) -> None:
+        first = shipped()
+        rows = first.content["rows"] if first else []
+        self._own = gr.State(None)
+        with gr.Row(elem_classes="qa-columns"):
+            with gr.Column(scale=6, min_width=320):
+                self._backends = gr.CheckboxGroup(
+                    backend_choices(), value=list(catalog.PRESELECTED), label="Backends", elem_id="qa-bench-backends"
+                )
+                with gr.Row():
+                    self._lengths = gr.CheckboxGroup(
+                        list(map(str, LENGTHS)),
+                        value=["32", "128", "384"],
+                        label="Lengths, tokens",
+                        elem_id="qa-bench-lengths",
+                    )
+                    self._batches = gr.CheckboxGroup(
+                        list(map(str, BATCHES)),
+                        value=["1", "8"],
+                        label="Batch sizes, questions at once",
+                        elem_id="qa-bench-batches",
+                    )
+            with gr.Column(scale=5, min_width=320):
+                with gr.Row():
+                    self._family = gr.Radio(
+                        family_choices(),
+                        value=catalog.default_family(), label="Family",
+                    )  # fmt: skip
+                    self._devices = gr.CheckboxGroup(
+                        device_choices(), value=catalog.devices()[:1], label="Devices",
+                        visible=len(catalog.devices()) > 1,
+                    )  # fmt: skip
+                with gr.Row():
+                    self._runs = gr.Number(
+                        30, label="Runs at a point, at most", precision=0, min_width=120, elem_id="qa-bench-runs"
+                    )
+                    self._seconds = gr.Number(20, label="Seconds at a point, at most", min_width=120)
+                with gr.Row():
+                    self._mixed = gr.Checkbox(False, label="Also batches of mixed lengths, as they come and sorted")
+                    self._reference = gr.Checkbox(False, label="Also transformers' own pipeline")
+        with gr.Row():
+            self._start = gr.Button("Start", variant="primary", elem_id="qa-bench-start")
+            self._stop = gr.Button("Stop and keep what was measured", interactive=False, elem_id="qa-bench-stop")
+        self._progress = gr.HTML("", elem_id="qa-bench-progress")
+        self._caption = gr.HTML(
+            bench_render.caption(first.content, first.whose) if first else "", elem_id="qa-bench-caption"
+        )
+        with gr.Row():
+            self._at = gr.Dropdown(
+                lengths_of(rows), value=start_at(rows), label="Length of the ladder, of F1 and of the parts, tokens"
+            )
+            self._log = gr.Checkbox(False, label="Logarithmic latency axis", min_width=160)
+        self._charts: list[gr.Plot] = []
+        figures = iter(drawn(rows, start_at(rows), log=False))
+        for count in CHARTS_IN_ROWS:
+            with gr.Row(elem_classes="qa-columns"):
+                for figure in itertools.islice(figures, count):
+                    name = f"qa-bench-chart-{len(self._charts)}"
+                    self._charts.append(gr.Plot(figure, show_label=False, elem_id=name))
+        self._table = gr.HTML(bench_render.table(rows), elem_id="qa-bench-table")
+        whole, flat = self._files(first) if first else (None, None)
+        with gr.Row():
+            self._json = gr.DownloadButton(
+                "Download JSON, raw samples included", whole, elem_id="qa-bench-json", size="sm"
+            )
+            self._csv = gr.DownloadButton("Download CSV", flat, elem_id="qa-bench-csv", size="sm")
+            self._open = gr.UploadButton(
+                "Open a JSON to compare with", file_types=[".json"], elem_id="qa-bench-open", size="sm"
+            )
+        self._comparison = gr.HTML("", elem_id="qa-bench-comparison")
+        self._command = gr.Code(
+            plan_from(first.content["plan"]).command() if first else "", label="Repeat exactly this measurement",
+            language="shell", interactive=False, wrap_lines=True, lines=1, max_lines=4, elem_id="qa-bench-command",
+        )  # fmt: skip
+        with gr.Accordion("How to read this", open=False):
+            gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')
+
+    def _wire(self) -> None:
+        chosen = [self._backends, self._family, self._devices, self._lengths, self._batches, self._runs, self._seconds,
+                  self._mixed, self._reference, self._log]  # fmt: skip
+        drawn_too = [*self._charts, self._table, self._at, self._caption]
+        outputs = [self._own, self._progress, self._stop, *drawn_too, self._command, self._json, self._csv]
+        self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="bench",
+                          concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE)  # fmt: skip
+        self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
+        for control in (self._at, self._log):
+            control.input(self.redraw, [self._own, self._at, self._log], self._charts, **PRIVATE)
+        self._open.upload(self.compare, [self._own, self._open], self._comparison, **PRIVATE)
+
+    def start(
+        self, backends: list[str], family: str, devices: list[str], lengths: list[str], batches: list[str],
+        runs: float, seconds: float, mixed: bool, reference: bool, log: bool, request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
+        """Measures and draws each point as it comes; what is shown afterwards is the visitor's own."""
+        stop = self._stops[request.session_hash or ""] = threading.Event()
+        nothing = [gr.skip()] * (len(self._charts) + 6)
+        last: Sweep | None = None
+        points = -1
+        try:
+            plan = Plan(
+                family=family, backends=tuple(backends), devices=tuple(devices), lengths=tuple(map(int, lengths)),
+                batches=tuple(map(int, batches)), runs=int(runs or 0), seconds=float(seconds or 0), mixed=mixed,
+                reference=PIPELINE if reference else None,
+            )  # fmt: skip
+            states = Worker[Sweep](
+                lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=stop.is_set)
+            )
+            for state in states:
+                last = state
+                progress = (gr.skip(), bench_render.progress(state), gr.Button(interactive=not stop.is_set()))
+                grown = len(state.rows) > points and state.rows
+                points = len(state.rows)
+                yield (*progress, *(_drawn_too(state, log) if grown else nothing[:-3]), *nothing[-3:])
+        except QAError as error:
+            yield (gr.skip(), render.problem(str(error)), gr.Button(interactive=False), *nothing)
+            return
+        finally:
+            self._stops.pop(request.session_hash or "", None)
+        if last is None or not last.rows:
+            yield (gr.skip(), bench_render.progress(last) if last else "", gr.Button(interactive=False), *nothing)
+            return
+        shown = Shown(last.content(), "Your measurement.")
+        yield (shown, bench_render.progress(last), gr.Button(interactive=False), *_drawn_too(last, log),
+               plan.command(), *self._files(shown))  # fmt: skip
+
+    def stop(self, request: gr.Request) -> Any:
+        """Ends the visitor's own benchmark at its next run."""
+        if event := self._stops.get(request.session_hash or ""):
+            event.set()
+        return gr.Button(interactive=False)
+
+    def redraw(self, own: Shown | None, at: int | None, log: bool) -> list[Any]:
+        shown = own or shipped()
+        rows = shown.content["rows"] if shown else []
+        return drawn(rows, int(at or start_at(rows)), log=log)
+
+    def compare(self, own: Shown | None, path: str) -> str:
+        """An opened file beside what is shown. ``path`` is where Gradio put the upload, not one from the request."""
+        shown = own or shipped()
+        if shown is None:
+            return render.problem("There is nothing to compare with yet. Start a benchmark first.")
+        try:
+            then = read_results(Path(path), "benchmark")
+            return bench_render.changes(changes(then, shown.content), then, Path(path).name)
+        except QAError as error:
+            return render.problem(str(error))
+
+    def _files(self, shown: Shown) -> tuple[str, str]:
+        """The measurement as JSON and as CSV to download, in a folder of their own."""
+        folder = Path(tempfile.mkdtemp(dir=self._folder.name))
+        self._written.append(folder)
+        if len(self._written) > DOWNLOADS_KEPT:
+            shutil.rmtree(self._written.popleft(), ignore_errors=True)
+        whole, flat = folder / "benchmark.json", folder / "benchmark.csv"
+        whole.write_text(as_text(shown.content), encoding="utf-8")
+        flat.write_text(as_csv(shown.content["rows"]), encoding="utf-8")
+        return str(whole), str(flat)
+
+
+def _drawn_too(state: Sweep, log: bool) -> list[Any]:
+    at = start_at(state.rows)
+    menu = gr.Dropdown(lengths_of(state.rows), value=at)
+    caption = bench_render.caption(state.content(), "Your measurement.")
+    return [*drawn(state.rows, at, log=log), bench_render.table(state.rows), menu, caption]
+
+
+def drawn(rows: list[Content], at: int, *, log: bool) -> list[Any]:
+    """All charts, in their order on the page."""
+    return [
+        bench_charts.latency(rows, log=log),
+        bench_charts.quality(rows, at),
+        bench_charts.ladder(rows, at),
+        bench_charts.parts(rows, at),
+        bench_charts.per_question(rows),
+        bench_charts.throughput(rows),
+        bench_charts.mixed(rows),
+    ]
+
+
+def lengths_of(rows: list[Content]) -> list[int]:
+    return sorted({row["tokens"] for row in rows if row["tokens"] is not None})
+
+
+def start_at(rows: list[Content]) -> int:
+    """The measured length nearest to the one that charts start with."""
+    return min(lengths_of(rows), key=lambda tokens: abs(tokens - SHOWN_AT), default=SHOWN_AT)
+
+
+@cache
+def shipped() -> Shown | None:
+    """The benchmark that ships; ``None`` where the project holds none of the weights it ships."""
+    if not BENCHMARK.is_file():
+        return None
+    content = read_results(BENCHMARK, "benchmark")
+    if not all(measured_on_current_weights(row) for row in content["rows"]):
+        return None
+    return Shown(content, "Ships with the app, until you run your own.")

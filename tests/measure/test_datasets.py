@@ -1,0 +1,90 @@
+"""Question sets by name or by file; SQuAD v2.0 dev is believed by its hash alone."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from qa_backends.errors import BackendUnavailable, InputError
+from qa_backends.measure import datasets
+from qa_backends.measure.datasets import data_set, read_set
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUESTION = {"id": "1", "question": "Where?", "answers": [{"text": "Rome", "answer_start": 3}]}
+
+
+def squad(context: str = "In Rome.") -> bytes:
+    return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": [QUESTION]}]}]}).encode()
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("QA_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, content: bytes) -> list[str]:
+    """Stands in for the official address; gives the list of what was asked of it."""
+    asked: list[str] = []
+
+    def urlopen(url: str, timeout: float) -> Any:
+        assert timeout > 0
+        asked.append(url)
+        return io.BytesIO(content)
+
+    monkeypatch.setattr(datasets.urllib.request, "urlopen", urlopen)
+    return asked
+
+
+def test_the_projects_own_questions_have_a_name() -> None:
+    own = data_set("own", lambda _: None)
+    assert own.name == "questions.json" and len(own.questions) >= 200
+
+
+def test_a_compressed_copy_is_the_same_set(tmp_path: Path) -> None:
+    import lzma
+
+    plain, packed = tmp_path / "mine.json", tmp_path / "mine.json.xz"
+    plain.write_bytes(squad())
+    packed.write_bytes(lzma.compress(squad()))
+    assert read_set(plain) == read_set(packed)
+
+
+def test_squad_dev_is_downloaded_once_and_kept(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
+    monkeypatch.setattr(datasets, "SQUAD_DEV_SHA256", datasets._sha256(squad()))
+    asked, said = serve(monkeypatch, squad()), []
+    first = data_set("squad-v2-dev", said.append)
+    assert first.name == "dev-v2.0.json" and len(first.questions) == 1
+    assert data_set("squad-v2-dev", said.append) == first
+    assert asked == ["https://rajpurkar.github.io/SQuAD-explorer/dataset/dev-v2.0.json"]
+    assert len(said) == 1 and "MB" in said[0]
+    (fresh / "data" / "dev-v2.0.json").write_text("cut short")
+    assert data_set("squad-v2-dev", said.append) == first, "a damaged copy is fetched again"
+
+
+def test_another_file_at_the_official_address_is_refused(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
+    serve(monkeypatch, squad())
+    with pytest.raises(BackendUnavailable, match="hash differs"):
+        data_set("squad-v2-dev", lambda _: None)
+    assert not (fresh / "data" / "dev-v2.0.json").exists()
+
+
+def test_without_a_connection_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
+    monkeypatch.setattr(datasets, "SQUAD_DEV_URL", "https://127.0.0.1:9/dev-v2.0.json")
+    with pytest.raises(BackendUnavailable, match="Connect to the internet"):
+        data_set("squad-v2-dev", lambda _: None)
+
+
+def test_a_set_without_questions_or_with_a_text_too_long_is_refused(tmp_path: Path) -> None:
+    empty, long = tmp_path / "empty.json", tmp_path / "long.json"
+    empty.write_text('{"data": []}')
+    long.write_bytes(squad("In Rome. " * 30_000))
+    with pytest.raises(InputError, match="no questions"):
+        read_set(empty)
+    with pytest.raises(InputError, match="200,000"):
+        read_set(long)

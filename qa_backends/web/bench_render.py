@@ -27,10 +27,14 @@ def progress(state: Sweep) -> str:
     if not state.status:
         points = len({(row["device"], row["tokens"], row["batch"]) for row in state.rows})
         ended = "Measured" if state.complete else "Stopped; kept"
-        sentence = f"{ended} {points} point{'s' if points != 1 else ''}, {len(state.rows)} rows."
+        sentence = f"{ended} {_count(points, 'point')} ({_count(len(state.rows), 'row')})."
         return _bar(state.done, state.of, sentence + left_out(state.left_out))
     left = f", {seconds_left(state.left_s)}" if state.of else ""
     return _bar(state.done, state.of or 1, escape(state.status) + left)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 def running(done: float, of: float, sentence: str) -> str:

@@ -155,7 +155,7 @@ class Runtime:
         key = (group.name, row.name, device)
         with self._bookkeeping:
             if key not in self._loaded:
-                with _translated(f"{group.name}/{row.name}", "getting ready"):
+                with translated(f"{group.name}/{row.name}", "getting ready"):
                     self._loaded[key] = self._load(group, row, device, say or self._say)
             self._loaded.move_to_end(key)
             return self._loaded[key]
@@ -216,7 +216,7 @@ class Turn:
         """
         loaded = self.runtime.get(group, row, self.device, self.say)
         try:
-            with _translated(f"{group.name}/{row.name}", "answering"):
+            with translated(f"{group.name}/{row.name}", "answering"):
                 return on_engine_thread(
                     lambda: loaded.reader.read(prepared, loaded.engine.forward, wait_s=self.wait_s, split=split)
                 )
@@ -275,7 +275,7 @@ def reference_forward(folder: Path) -> Iterator[Forward]:
 
 
 @contextmanager
-def _translated(name: str, doing: str) -> Iterator[None]:
+def translated(name: str, doing: str) -> Iterator[None]:
     """Turns whatever an engine raises into a sentence, once, with the engine's own error as its cause."""
     try:
         yield

@@ -105,7 +105,10 @@ def bench(
         str | None, typer.Option("--reference", help="hf-pipeline: transformers' pipeline on the baseline's weights.")
     ] = None,
     family: FamilyName = None,
-    device: Device = None,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", help="cpu, cuda, or both with a comma; a GPU by default where there is one."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Latency and throughput of whole answers, backends taking turns."""

@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.contract import DEFAULT_SETTINGS, StageTimes
-from qa_backends.runtime import on_engine_thread
+from qa_backends.measure.plan import PIPELINE
+from qa_backends.runtime import on_engine_thread, translated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,11 +20,14 @@ class PipelineReference:
     """``pipeline("question-answering")`` with the settings of our reader. Its whole answer is one time, in no parts."""
 
     def __init__(self, checkpoint: Path, device: str) -> None:
-        self._answer = on_engine_thread(lambda: _pipeline(checkpoint, device))
+        """Raises BackendFailed where the pipeline cannot be made."""
+        with translated(PIPELINE, "getting ready"):
+            self._answer = on_engine_thread(lambda: _pipeline(checkpoint, device))
 
     def __call__(self, queries: Sequence[Query]) -> StageTimes:
-        """Answers all queries as one batch."""
-        return on_engine_thread(lambda: self._timed(queries))
+        """Answers all queries as one batch. Raises BackendFailed where the pipeline fails."""
+        with translated(PIPELINE, "answering"):
+            return on_engine_thread(lambda: self._timed(queries))
 
     def _timed(self, queries: Sequence[Query]) -> StageTimes:
         began = time.perf_counter()

@@ -13,23 +13,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from qa_backends import catalog
-from qa_backends.artefacts.checkpoint import read_config
 from qa_backends.errors import QAError
-from qa_backends.measure.floor import matmul_rate
+from qa_backends.measure.contestants import Contestants
 from qa_backends.measure.inputs import mixed_queries, own_questions, queries_of_length
 from qa_backends.measure.machine import this_machine
-from qa_backends.measure.plan import MIXED_QUESTIONS, PIPELINE, Plan, Point
-from qa_backends.measure.reference import PipelineReference
+from qa_backends.measure.plan import MIXED_QUESTIONS, Plan, Point
 from qa_backends.measure.rounds import RUNS_PER_BLOCK, Samples, take_turns
-from qa_backends.measure.rows import Contestant, Measured, alone_row, row_of
+from qa_backends.measure.rows import Contestant, alone_row
 from qa_backends.measure.statistics import LEAST_PAIRS
-from qa_backends.runtime import on_engine_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from qa_backends.contract import Query, StageTimes
-    from qa_backends.reader.reader import Prepared, Reader
     from qa_backends.runtime import Runtime, Turn
 
     Emit = Callable[["Sweep"], None]
@@ -107,8 +103,7 @@ class _Job:
         self._runtime, self._plan, self._state = runtime, plan, state
         self._emit, self._stopped = emit, stopped
         self._questions = own_questions()
-        self._broken: set[tuple[str, str]] = set()
-        self._pipelines: dict[str, PipelineReference] = {}
+        self._contestants = Contestants(runtime, plan, lambda name, why: self._leave_out(name, None, why))
         self._work_done = 0.0
         self._spent_s = 0.0
         self._cost_s = self._rest_s = 0.0
@@ -151,20 +146,16 @@ class _Job:
         return min(self._plan.seconds, _work(point) * self._spent_s / self._work_done if self._work_done else 1e9)
 
     def _measure(self, turn: Turn, point: Point) -> None:
-        queries = self._queries(turn, point)
-        entrants = [each for each in self._contestants(turn, point) if self._ready(turn, each)]
+        entrants = self._contestants.at(turn, point)
         if not entrants:
             return
-        prepared = {each.key: self._prepare(turn, queries) for each in entrants}
-        runs = {each.key: self._run_of(turn, each, queries) for each in entrants}
+        queries = self._queries(turn, point)
+        runs = {each.key: self._contestants.run_of(turn, each, queries) for each in entrants}
         samples = self._take_turns(runs, point, self._state.done)
-        if samples is None and self._stopped():
-            return
-        if samples is None:
+        if samples is not None:
+            self._state.rows += self._contestants.rows(turn, point, entrants, samples, queries)
+        elif not self._stopped():
             self._leave_out("", point, f"five rounds do not fit in {self._plan.seconds:g} s; give more time")
-            return
-        for each in entrants:
-            self._state.rows.append(self._row(turn, point, each, entrants, samples, prepared[each.key]))
 
     def _measure_alone(self, turn: Turn, point: Point) -> None:
         """Each backend by itself, to show that company did not change what was measured."""
@@ -176,7 +167,10 @@ class _Job:
                 continue
             time.sleep(SETTLE_ALONE_S)
             samples = self._take_turns(
-                {contestant.key: self._run_of(turn, contestant, queries)}, point, self._state.done, "alone, "
+                {contestant.key: self._contestants.run_of(turn, contestant, queries)},
+                point,
+                self._state.done,
+                "alone, ",
             )
             if samples is not None:
                 self._state.alone.append(alone_row(company, samples, contestant))
@@ -210,67 +204,10 @@ class _Job:
         return run()
 
     def _queries(self, turn: Turn, point: Point) -> list[Query]:
-        reader = self._reader(turn)
+        reader = self._contestants.reader(turn)
         if point.tokens is None:
             return mixed_queries(reader, self._questions, MIXED_QUESTIONS)
         return queries_of_length(reader, self._questions, point.tokens, point.batch)
-
-    def _reader(self, turn: Turn) -> Reader:
-        return self._runtime.reader(self._plan.group, turn.say)
-
-    def _prepare(self, turn: Turn, queries: Sequence[Query]) -> Prepared:
-        """As a person's question is prepared where it is one, and together where they are many."""
-        reader = self._reader(turn)
-        return reader.prepare(queries[0]) if len(queries) == 1 else reader.prepare_all(queries)
-
-    def _contestants(self, turn: Turn, point: Point) -> list[Contestant]:
-        names = [row.name for row in self._plan.rows if (row.name, point.device) not in self._broken]
-        if point.tokens is None:
-            return [Contestant(name, order) for name in names for order in ("arrival", "sorted")]
-        reference = [PIPELINE] if self._plan.reference and (PIPELINE, point.device) not in self._broken else []
-        return [Contestant(name, "equal") for name in (*names, *reference)]
-
-    def _ready(self, turn: Turn, contestant: Contestant) -> bool:
-        """Loads what the contestant needs; what cannot be loaded is left out from here on, with its sentence."""
-        name, device = contestant.name, turn.device
-        if (name, device) in self._broken:
-            return False
-        try:
-            if name == PIPELINE:
-                if device not in self._pipelines:
-                    folder = catalog.checkpoint_folder(self._plan.group, catalog.BASELINE, turn.say)
-                    self._pipelines[device] = PipelineReference(folder, device)
-            else:
-                self._runtime.get(self._plan.group, catalog.backend(name), device, turn.say)
-        except QAError as error:
-            self._broken.add((name, device))
-            self._leave_out(name, None, str(error))
-            return False
-        return True
-
-    def _run_of(self, turn: Turn, contestant: Contestant, queries: list[Query]) -> Callable[[], StageTimes]:
-        if contestant.name == PIPELINE:
-            return partial(self._pipelines[turn.device], queries)
-        row, group = catalog.backend(contestant.name), self._plan.group
-        return lambda: turn.answer_all(group, row, self._prepare(turn, queries), contestant.split)[1]
-
-    def _row(
-        self,
-        turn: Turn,
-        point: Point,
-        contestant: Contestant,
-        entrants: Sequence[Contestant],
-        samples: Samples,
-        prepared: Prepared,
-    ) -> dict[str, Any]:
-        measured = Measured(self._plan.group, point, contestant, samples, prepared)
-        if contestant.name == PIPELINE:
-            return row_of(measured, entrants, None, None, None)
-        loaded = self._runtime.get(self._plan.group, catalog.backend(contestant.name), turn.device)
-        checkpoint = catalog.backend(contestant.name).checkpoint
-        config = read_config(catalog.checkpoint_folder(self._plan.group, checkpoint, turn.say))
-        rate = on_engine_thread(lambda: matmul_rate(turn.device, loaded.ran.precision))
-        return row_of(measured, entrants, loaded, config, rate)
 
     def _leave_out(self, name: str, point: Point | None, why: str) -> None:
         self._state.left_out.append({"backend": name, "point": str(point or ""), "why": why})

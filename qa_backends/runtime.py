@@ -6,6 +6,7 @@ same cores that the CPU's are timed on.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import threading
 import time
@@ -20,7 +21,7 @@ from qa_backends.artefacts.build import build
 from qa_backends.artefacts.manifest import Manifest, read_manifest, weights_of
 from qa_backends.contract import DEFAULT_SETTINGS, Query, ReaderSettings, Reading
 from qa_backends.errors import BackendFailed, InputError, QAError
-from qa_backends.limits import memory_bytes
+from qa_backends.limits import memory_bytes, thread_count
 from qa_backends.reader.reader import Prepared, Reader, length_batches
 from qa_backends.reader.tokens import WordPieces
 
@@ -41,8 +42,19 @@ DEFAULT_MEMORY_SHARE = 0.5
 BYTES_PER_PARAMETER = 4
 """Of loaded weights: FP32 is the most any engine computes in."""
 
-_engines = ThreadPoolExecutor(max_workers=1, thread_name_prefix="engines")
+
+def _set_threads() -> None:
+    """PyTorch counts the host's cores unless told otherwise, whoever calls it."""
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+
+        torch.set_num_threads(thread_count())
+
+
+_engines = ThreadPoolExecutor(max_workers=1, thread_name_prefix="engines", initializer=_set_threads)
 T = TypeVar("T")
+TELL_EVERY_S = 0.5
+"""Who waits is told so this often, and can give up then."""
 
 
 def on_engine_thread(work: Callable[[], T]) -> T:
@@ -243,14 +255,14 @@ class FairLock:
             return len(self._queue)
 
     def acquire(self, waiting: Callable[[int], None]) -> None:
-        """Waits for everybody ahead, calling ``waiting(how many)`` whenever that changes; what it raises gives up."""
+        """Waits for everybody ahead, calling ``waiting(how many)`` again and again; what it raises gives up."""
         ticket = object()
         with self._turns:
             self._queue.append(ticket)
             try:
                 while self._queue[0] is not ticket:
                     waiting(self._queue.index(ticket))
-                    self._turns.wait()
+                    self._turns.wait(TELL_EVERY_S)
             except BaseException:
                 self._queue.remove(ticket)
                 self._turns.notify_all()

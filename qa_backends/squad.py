@@ -70,7 +70,7 @@ def parse_squad(raw: bytes, name: str) -> list[Question]:
         raise InputError(f"{name} is not JSON: {error}.") from error
     try:
         return [_question(article, paragraph, entry) for article, paragraph, entry in _entries(document)]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(
             f"{name} is not in SQuAD format: expected data → paragraphs → qas with 'id', 'question' and 'answers' "
             f"({type(error).__name__}: {error})."
@@ -97,7 +97,10 @@ def _question(article: Any, paragraph: Any, entry: Any) -> Question:
 
 
 def _text(value: Any) -> str:
-    """The value, if it is text: a number or a null must not be read as a word."""
+    """The value, if it is text: a number or a null must not be read as a word.
+
+    Halves of surrogate pairs, which JSON can hold and Unicode cannot, become "?": every offset stays in its place.
+    """
     if not isinstance(value, str):
         raise TypeError(f"expected text, found {type(value).__name__}")
-    return value
+    return value.encode("utf-8", "replace").decode("utf-8")

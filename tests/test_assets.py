@@ -136,10 +136,12 @@ def test_a_file_of_the_older_format_without_impossible_questions_is_read(tmp_pat
         document({"question": "Where?", "answers": []}),
         document({"id": 1, "question": "Where?", "answers": [{"text": "Rome"}]}),
         document({"id": 1, "question": "Where?", "answers": [{"text": "Rome", "answer_start": "three"}]}),
+        document({"id": 1, "question": "Where?", "answers": [{"text": "Rome", "answer_start": float("inf")}]}),
     ],
     ids=["not JSON", "empty", "not text", "nested too deep", "a list", "no data", "data not a list", "no paragraphs",
          "article not an object", "no context", "no answers", "answers null", "no question", "no id",
-         "answer without start", "start not a number"],
+         "answer without start", "start not a number",
+         "start without end"],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["mine.json", "mine.json.xz"])
 def test_a_file_that_is_not_squad_is_refused_by_its_name(tmp_path: Path, content: Any, name: str) -> None:
@@ -181,3 +183,8 @@ def test_a_file_too_large_unpacked_is_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(squad, "MAX_FILE_BYTES", 4_000)
     with pytest.raises(InputError, match=f"^{re.escape(name)} is larger"):
         read_squad(path)
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark_in_its_place(tmp_path: Path) -> None:
+    (question,) = read_squad(write(tmp_path, document(ENTRY | {"question": "Where \ud83d?"}, "In Rome \ud83d.")))
+    assert (question.question, question.context) == ("Where ??", "In Rome ?.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -75,6 +77,8 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run, tmp_path: Path) -> Non
         (["bench", "--device", "abacus"], 2, "Choose one of"),
         (["bench", "--reference", "memory"], 2, "hf-pipeline"),
         (["evaluate", "--data", "own", "--against", "/no/such/file"], 2, "predictions"),
+        (["evaluate", "--data", "own", "--against", "assets/examples.json"], 2, "same data"),
+        (["bench", "--lengths", "²"], 2, "--lengths 1,8,32"),
         (["list", "--device", "abacus"], 2, "Choose one of"),
         (["train", "pack", "--checkpoint", "/nope", "--out", "y"], 2, "checkpoint"),
         (["train", "prune", "--data", "x", "--out", "y", "--teacher", "z", "--method", "magic"], 2, "importance"),
@@ -163,6 +167,45 @@ def test_bench_writes_raw_samples_that_give_its_medians(run, tmp_path: Path) -> 
     assert content["rows"][0]["against_baseline"] is None
     assert content["rows"][1]["against_baseline"]["runs"] >= 5
     assert {row["backend"] for row in content["alone"]} == {"minilm/baseline", "minilm/pruned"}
+
+
+def test_ctrl_c_ends_a_benchmark_and_keeps_what_was_measured(
+    run,  # noqa: ANN001
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    from qa_backends.measure import sweep as module
+
+    real = module.sweep
+
+    def interrupted(runtime, plan, *, emit, stopped):  # noqa: ANN001, ANN202
+        def watch(state: module.Sweep) -> None:
+            emit(state)
+            if len(state.rows) == 1 and not stopped():
+                os.kill(os.getpid(), signal.SIGINT)
+
+        return real(runtime, plan, emit=watch, stopped=stopped)
+
+    monkeypatch.setattr(module, "sweep", interrupted)
+    saved = tmp_path / "benchmark.json"
+    options = ["--lengths", "32,64,128,256,384,512", "--runs", "5", "--backends", "baseline", "--save", str(saved)]
+    assert run("bench", *options).code == 0
+    content = json.loads(saved.read_text())
+    assert [row["tokens"] for row in content["rows"]] == [32] and not content["complete"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_benchmark_of_which_nothing_is_left_saves_nothing(
+    run,  # noqa: ANN001
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    saved = tmp_path / "benchmark.json"
+    saved.write_text("an earlier one")
+    monkeypatch.setenv("QA_CACHE", "/proc/nowhere")
+    done = run("bench", "--lengths", "32", "--backends", "pruned-ort", "--save", str(saved))
+    assert done.code == 1 and "left out: pruned-ort" in done.err and "Nothing was measured" in done.err
+    assert saved.read_text() == "an earlier one"
 
 
 def test_overhead_says_what_is_ours_and_what_the_librarys(run, tmp_path: Path) -> None:  # noqa: ANN001

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +28,7 @@ from qa_backends.commands.terminal import (
 )
 from qa_backends.contract import Query
 from qa_backends.errors import InputError, QAError
+from qa_backends.squad import Question
 
 app = typer.Typer()
 
@@ -55,7 +60,7 @@ def evaluate(
 
     chosen = data_set(data, say)
     questions = accuracy.sample(chosen.questions, limit, seed)
-    baseline = _predictions(against) if against else None
+    baseline = _predictions(against, questions) if against else None
     group, row = catalog.resolve(backend, family)
     where = pick_device(device)
     runtime = Runtime(say=say)
@@ -81,15 +86,18 @@ def evaluate(
     return None
 
 
-def _predictions(path: Path) -> dict[str, str]:
-    """Raises InputError for a file that is not an object of texts by question id."""
+def _predictions(path: Path, questions: Sequence[Question]) -> list[str]:
+    """The answer to each question. Raises InputError for a file without one for each of them."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
+        return [str(found[each.id]) for each in questions]
     except (OSError, ValueError) as error:
         raise InputError(f"{path.name} cannot be read as predictions: {error}.") from error
-    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
-        raise InputError(f"{path.name} holds no predictions. Write them with `evaluate --predictions`.")
-    return found
+    except (KeyError, TypeError) as error:
+        raise InputError(
+            f"{path.name} does not hold an answer to each of these questions ({type(error).__name__}: {error}). "
+            "Write it with `evaluate --predictions` on the same data, limit and seed."
+        ) from error
 
 
 @app.command()
@@ -130,16 +138,38 @@ def bench(
         mixed=mixed,
         reference=reference,
     )
-    with bar("points", len(plan.points())) as advance:
-        found = sweep(Runtime(say=say), plan, emit=lambda state: advance(state.done, state.status, state.of or None))
+    with bar("points", len(plan.points())) as advance, _interruptible() as stopped:
+        found = sweep(
+            Runtime(say=say), plan, emit=lambda state: advance(state.done, state.status, state.of or None),
+            stopped=stopped,
+        )  # fmt: skip
+    for each in found.left_out:
+        say(f"left out: {' at '.join(filter(None, (each['backend'], each['point'])))}: {each['why']}")
+    if not found.rows:
+        raise QAError("Nothing was measured; nothing is saved.")
     if save:
         write_results(save, found.content())
-    for each in found.left_out:
-        say(f"left out: {each['backend'] or each['point']}: {each['why']}")
     if as_json:
         return show({"schema": SCHEMA, **found.content()})
     console.print(_table(found.rows))
     return None
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C once ends the measurement and keeps what there is; twice ends the program."""
+    stop = threading.Event()
+
+    def interrupt(_number: int, _frame: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield stop.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
@@ -164,7 +194,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _numbers(option: str, text: str) -> tuple[int, ...]:
-    if not all(each.strip().isdigit() for each in text.split(",")):
+    if not all(each.strip().isdecimal() for each in text.split(",")):
         raise InputError(f"'{text}' is no list of numbers. Write them as in {option} 1,8,32.")
     return tuple(int(each) for each in text.split(","))
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from qa_backends import catalog
+from qa_backends.artefacts.manifest import file_hash
 from qa_backends.commands.terminal import Device, FamilyName, Json, bar, console, pick_device, questions_of, say, show
 from qa_backends.errors import InputError
 from qa_backends.training.loop import Plan
@@ -57,6 +58,9 @@ def prune(
     data: Data,
     out: Out,
     teacher: Annotated[Path | None, typer.Option("--teacher", help="By default the family's baseline.")] = None,
+    start: Annotated[
+        Path | None, typer.Option("--start", help="What to prune by importance, where not the teacher: to train on.")
+    ] = None,
     method: Annotated[str, typer.Option("--method", help="importance or movement.")] = "importance",
     density: Annotated[
         float, typer.Option("--density", min=0.05, max=0.95, help="Share of the encoder to keep.")
@@ -71,18 +75,24 @@ def prune(
 ) -> None:
     """Prune whole heads and FFN columns with the fine-tuned model as teacher, and pack the result."""
     from qa_backends.training.prune import METHODS, Pruning
-    from qa_backends.training.recipes import finish
+    from qa_backends.training.recipes import finish, history
 
     if method not in METHODS:
         raise InputError(f"There is no method '{method}'. Choose one of: {', '.join(METHODS)}.")
+    if start and method != "importance":
+        raise InputError("--start goes with --method importance: movement decides while it trains.")
     questions = questions_of(data)
     plan = Plan(out, passes, learning_rate, batch_tokens, seed, pick_device(device))
     teacher = teacher or catalog.checkpoint_folder(catalog.family(family or catalog.default_family()), "baseline", say)
     with _steps() as advance:
-        made = Pruning(questions, method=method, teacher=teacher, density=density, plan=plan, progress=advance).run()
+        pruning = Pruning(
+            questions, method=method, teacher=teacher, density=density, plan=plan, progress=advance, start=start
+        )
+        made = pruning.run()
     settings = {"method": method, "density": density, **plan.settings()}
     settings |= {"data": data.name, "questions": len(questions)}
-    _made(finish(made, step="prune", parent=teacher, settings=settings), as_json)
+    settings |= {"teacher": file_hash(teacher / "model.safetensors")} | (history(start) if start else {})
+    _made(finish(made, step="prune", parent=start or teacher, settings=settings), as_json)
 
 
 @app.command("pack")

@@ -8,7 +8,6 @@ from qa_backends.artefacts.checkpoint import load_model
 from qa_backends.artefacts.manifest import file_hash, tool_versions
 from qa_backends.contract import Ran, SpanLogits, Windows
 from qa_backends.errors import BackendUnavailable
-from qa_backends.limits import thread_count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +25,6 @@ class PyTorchEngine:
             raise BackendUnavailable(
                 "PyTorch sees no CUDA GPU here.", "Choose the CPU, or install NVIDIA's driver and PyTorch's CUDA build."
             )
-        torch.set_num_threads(thread_count())
         # FP32 means FP32: TF32 keeps 10 bits of each factor's mantissa, and would be faster for a reason not shown.
         torch.backends.cuda.matmul.allow_tf32 = False
         self._device = torch.device(device)

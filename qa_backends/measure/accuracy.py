@@ -13,8 +13,6 @@ from qa_backends.contract import Query
 from qa_backends.measure.statistics import Interval, interval_of_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Answer
     from qa_backends.runtime import Runtime, Say
@@ -26,7 +24,12 @@ AnswerAll = Callable[[Sequence[Query]], tuple[list["Answer"], float]]
 """Answers of many queries, and the seconds of work that took."""
 
 QUESTIONS_AT_ONCE = 256
-"""Windows of so many questions are sorted by length together; between two such groups others get their turn."""
+"""Windows of at most so many questions are sorted by length together; between two such groups others get their turn."""
+QUESTIONS_AT_FIRST = 16
+CHARACTERS_AT_ONCE = 1_000 * QUESTIONS_AT_ONCE
+"""Bounds the memory of a group whose texts are long."""
+TURN_S = 5.0
+"""A group should take about this long, so that nobody else waits for much longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Accuracy:
     questions_per_second: float
     exact_interval: Interval
     f1_interval: Interval
+    has_ans_f1_interval: Interval | None
+    no_ans_f1_interval: Interval | None
     agreement: float | None = None
 
 
@@ -75,13 +80,25 @@ def evaluate(
     """
     scored: list[Scored] = []
     seconds = 0.0
-    for first in range(0, len(questions), QUESTIONS_AT_ONCE):
-        part = questions[first : first + QUESTIONS_AT_ONCE]
+    at_once = QUESTIONS_AT_FIRST
+    while len(scored) < len(questions):
+        part = _group(questions[len(scored) :], min(at_once, QUESTIONS_AT_ONCE))
         answers, took = answer_all([Query(each.question, each.context) for each in part])
         scored += [score(question, answer) for question, answer in zip(part, answers, strict=True)]
         seconds += took
+        at_once = max(1, int(TURN_S * len(part) / took))
         progress(len(scored), len(questions))
     return scored, seconds
+
+
+def _group(questions: Sequence[Question], most: int) -> Sequence[Question]:
+    """The first questions, at most so many, whose texts together are not too long; one at least."""
+    characters = 0
+    for count, each in enumerate(questions[:most]):
+        characters += len(each.context)
+        if count and characters > CHARACTERS_AT_ONCE:
+            return questions[:count]
+    return questions[:most]
 
 
 def through(runtime: Runtime, group: Family, row: Backend, device: str, say: Say) -> AnswerAll:
@@ -97,10 +114,13 @@ def through(runtime: Runtime, group: Family, row: Backend, device: str, say: Say
 
 
 def score(question: Question, answer: Answer) -> Scored:
-    """Against the gold answer that fits best; an empty answer is right only where there is no gold one."""
-    from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
+    """Against the gold answer that fits best; an empty answer is right only where there is no gold one.
 
-    golds = [gold.text for gold in question.answers] or [""]
+    As in the official script, a gold answer of nothing but articles and punctuation does not count.
+    """
+    from transformers.data.metrics.squad_metrics import compute_exact, compute_f1, normalize_answer
+
+    golds = [gold.text for gold in question.answers if normalize_answer(gold.text)] or [""]
     return Scored(
         question,
         answer,
@@ -109,8 +129,8 @@ def score(question: Question, answer: Answer) -> Scored:
     )
 
 
-def summarise(scored: Sequence[Scored], seconds: float, baseline: Mapping[str, str] | None = None) -> Accuracy:
-    """The figures of a data set; ``baseline`` is the baseline's answer to each question, by its id.
+def summarise(scored: Sequence[Scored], seconds: float, baseline: Sequence[str] | None = None) -> Accuracy:
+    """The figures of a data set; ``baseline`` is the baseline's answer to each question, in the same order.
 
     Raises:
         ValueError: no questions.
@@ -120,7 +140,9 @@ def summarise(scored: Sequence[Scored], seconds: float, baseline: Mapping[str, s
     f1 = 100 * np.asarray([each.f1 for each in scored])
     exact = 100 * np.asarray([float(each.exact) for each in scored])
     answerable = np.asarray([bool(each.question.answers) for each in scored])
-    same = None if baseline is None else [baseline.get(each.question.id) == each.answer.text for each in scored]
+    same = None
+    if baseline is not None:
+        same = [each.answer.text == text for each, text in zip(scored, baseline, strict=True)]
     return Accuracy(
         n=len(scored),
         exact=float(exact.mean()),
@@ -130,6 +152,8 @@ def summarise(scored: Sequence[Scored], seconds: float, baseline: Mapping[str, s
         questions_per_second=len(scored) / seconds,
         exact_interval=interval_of_mean(exact),
         f1_interval=interval_of_mean(f1),
+        has_ans_f1_interval=interval_of_mean(f1[answerable]) if answerable.any() else None,
+        no_ans_f1_interval=interval_of_mean(f1[~answerable]) if not answerable.all() else None,
         agreement=None if same is None else 100 * float(np.mean(same)),
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.rounds import Samples, take_turns, without_wait
-from qa_backends.measure.statistics import LEAST_PAIRS
+from qa_backends.measure.statistics import LEAST_ROUNDS
 from qa_backends.reader.reader import check
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ class Comparison:
         return next((each for each in self.answered if each.row.name == catalog.BASELINE), None)
 
     def timed(self, outcome: Outcome) -> list[StageTimes]:
-        """The backend's runs in turns; none while they are fewer than an interval needs."""
+        """The backend's runs in turns; none while there are fewer rounds than an interval needs."""
         runs = self.samples.times.get(outcome.row.name, [])
-        return runs if len(runs) >= LEAST_PAIRS else []
+        return runs if len(self.samples.blocks) >= LEAST_ROUNDS else []
 
     def latency_s(self, outcome: Outcome) -> float:
         """The median of the timed runs, or the one reading where there are none."""
@@ -82,7 +82,7 @@ class Comparison:
         return type(timed[0])(wait_s=outcome.reading.times.wait_s, **median)
 
     def speed_up(self, outcome: Outcome) -> Ratio | None:
-        """Against the baseline; ``None`` without one, for the baseline itself, and with fewer than five pairs."""
+        """Against the baseline; ``None`` without one, for the baseline itself, and with fewer than five rounds."""
         if self.baseline is None or outcome is self.baseline:
             return None
         return self.samples.speed_up(outcome.row.name, catalog.BASELINE)

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from qa_backends import catalog
 from qa_backends.artefacts.checkpoint import read_config
-from qa_backends.errors import QAError
-from qa_backends.measure.floor import matmul_rate
+from qa_backends.errors import BackendFailed, QAError
+from qa_backends.measure.floor import Floor, matmul_rate
 from qa_backends.measure.plan import PIPELINE
 from qa_backends.measure.reference import PipelineReference
 from qa_backends.measure.rows import Contestant, Measured, row_of
-from qa_backends.runtime import on_engine_thread
+from qa_backends.runtime import on_engine_thread, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from qa_backends.catalog import Backend
     from qa_backends.contract import Query, StageTimes
     from qa_backends.measure.plan import Plan, Point
     from qa_backends.measure.rounds import Samples
     from qa_backends.reader.reader import Prepared, Reader
-    from qa_backends.runtime import Runtime, Turn
+    from qa_backends.runtime import Loaded, Runtime, Turn
 
     LeaveOut = Callable[[str, str], None]
 
@@ -33,6 +34,7 @@ class Contestants:
         self._runtime, self._plan, self._leave_out = runtime, plan, leave_out
         self._broken: set[tuple[str, str]] = set()
         self._pipelines: dict[str, PipelineReference] = {}
+        self._configs: dict[str, dict[str, Any]] = {}
 
     def at(self, turn: Turn, point: Point) -> list[Contestant]:
         """Those that take part at the point, loaded. The reference is left out of mixed lengths: it batches itself."""
@@ -86,9 +88,18 @@ class Contestants:
 
     def _row(self, turn: Turn, measured: Measured, entrants: Sequence[Contestant]) -> dict[str, Any]:
         if measured.contestant.name == PIPELINE:
-            return row_of(measured, entrants, None, None, None)
+            return row_of(measured, entrants, self._pipelines[turn.device].ran, None, None)
         row, group = catalog.backend(measured.contestant.name), self._plan.group
         loaded = self._runtime.get(group, row, turn.device)
-        config = read_config(catalog.checkpoint_folder(group, row.checkpoint, turn.say))
-        rate = on_engine_thread(lambda: matmul_rate(turn.device, loaded.ran.precision))
-        return row_of(measured, entrants, loaded, config, rate)
+        if row.checkpoint not in self._configs:
+            self._configs[row.checkpoint] = read_config(catalog.checkpoint_folder(group, row.checkpoint, turn.say))
+        return row_of(measured, entrants, loaded.ran, loaded.manifest, self._floor_of(turn, loaded, row))
+
+    def _floor_of(self, turn: Turn, loaded: Loaded, row: Backend) -> Floor | None:
+        """How to compute the floor of the backend; ``None`` where the rate cannot be had: a help and not a result."""
+        try:
+            with translated("the compute floor", "measuring the machine"):
+                rate = on_engine_thread(lambda: matmul_rate(turn.device, loaded.ran.precision))
+        except BackendFailed:
+            return None
+        return Floor(self._configs[row.checkpoint], rate) if rate else None

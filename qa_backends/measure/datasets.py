@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import urllib.request
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +28,7 @@ SQUAD_DEV = "dev-v2.0.json"
 SQUAD_DEV_URL = f"https://rajpurkar.github.io/SQuAD-explorer/dataset/{SQUAD_DEV}"
 SQUAD_DEV_SHA256 = "80a5225e94905956a6446d296ca1093975c4d3b3260f1d6c8f68bc2ab77182d8"
 """Of the official file, whose git blob in the SQuAD-explorer repository is c6fa1a89a12c90b7fbfa8f6fb437cfff27af41ca."""
-SQUAD_DEV_BYTES = 4_370_528
-NAMES = {"own": OWN_QUESTIONS.name, "squad-v2-dev": SQUAD_DEV}
-"""Names that stand for a set instead of a file."""
+SQUAD_DEV_BYTES, SQUAD_DEV_QUESTIONS = 4_370_528, 11_873
 TIMEOUT_S = 30
 
 
@@ -43,7 +42,7 @@ class DataSet:
 
 
 def data_set(wanted: str, say: Say) -> DataSet:
-    """The set of that name (``NAMES``), or the SQuAD-format file at that path.
+    """The project's own set ("own"), SQuAD v2.0 dev ("squad-v2-dev"), or the SQuAD-format file at that path.
 
     Raises:
         InputError: no such file, not in SQuAD format, or without questions.
@@ -91,7 +90,7 @@ def _downloaded() -> bytes:
     try:
         with urllib.request.urlopen(SQUAD_DEV_URL, timeout=TIMEOUT_S) as response:
             raw = bytes(response.read(SQUAD_DEV_BYTES + 1))
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         raise BackendUnavailable(f"{SQUAD_DEV_URL} cannot be reached ({error}).", remedy) from error
     if _sha256(raw) != SQUAD_DEV_SHA256:
         raise BackendUnavailable(f"What {SQUAD_DEV_URL} sent is not the official file: its hash differs.", remedy)

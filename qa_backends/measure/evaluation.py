@@ -11,6 +11,7 @@ from qa_backends import catalog
 from qa_backends.errors import QAError
 from qa_backends.measure import accuracy
 from qa_backends.measure.results import accuracy_row
+from qa_backends.measure.rounds import StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,10 +62,6 @@ class Difference:
     other: Scored
 
 
-class _StoppedError(Exception):
-    """Raised out of a data set that is stopped in its middle."""
-
-
 def evaluate_all(
     runtime: Runtime,
     group: Family,
@@ -87,8 +84,8 @@ def evaluate_all(
     state = Evaluation(data.name, of=min(limit or len(data.questions), len(data.questions)) * len(rows))
     job = _Job(runtime, group, device, data, limit, seed, state, emit, stopped)
     catalog.download(group, rows, job.say)
-    with suppress(_StoppedError):
-        for row in rows:
+    with suppress(StoppedError):
+        for row in sorted(rows, key=catalog.BACKENDS.index):
             job.measure(row)
     job.say("")
     return state
@@ -105,12 +102,18 @@ class _Job:
         self._data, self._limit, self._seed = data, limit, seed
         self._state, self._emit, self._stopped = state, emit, stopped
         self._questions = accuracy.sample(data.questions, limit, seed)
-        self._baseline: dict[str, str] | None = None
+        self._baseline: list[str] | None = None
         self._began = time.perf_counter()
 
     def say(self, status: str) -> None:
         self._state.status = status
         self._emit(self._state)
+
+    def _wait(self, status: str) -> None:
+        """Told again and again while others have their turn, so that stopping works then too."""
+        if self._stopped():
+            raise StoppedError
+        self.say(status)
 
     def measure(self, row: Backend) -> None:
         """One backend on all the questions; one that cannot run is left out."""
@@ -121,21 +124,23 @@ class _Job:
             spent_s = time.perf_counter() - self._began
             self._state.left_s = spent_s / self._state.done * (self._state.of - self._state.done)
             self.say(f"{row.title}: {done:,} of {of:,} questions")
-            if self._stopped():
-                raise _StoppedError
+            if self._stopped() and done < of:
+                raise StoppedError
 
+        if self._stopped():
+            raise StoppedError
         try:
-            with self._runtime.turn(self._device, self.say):
+            with self._runtime.turn(self._device, self._wait):
                 ran = self._runtime.get(self._group, row, self._device, self.say).ran
             self.say(f"{row.title}: reading the first questions …")
-            answers = accuracy.through(self._runtime, self._group, row, self._device, self.say)
+            answers = accuracy.through(self._runtime, self._group, row, self._device, self._wait)
             scored, seconds = accuracy.evaluate(answers, self._questions, progress)
         except QAError as error:
             self._state.left_out.append({"backend": row.title, "point": "", "why": str(error)})
             self._state.done = before + len(self._questions)
             return
         if row.name == catalog.BASELINE:
-            self._baseline = accuracy.answers_by_id(scored)
+            self._baseline = [each.answer.text for each in scored]
         found = accuracy.summarise(scored, seconds, self._baseline)
         line = accuracy_row(self._group, row, self._device, ran, self._data, found, limit=self._limit, seed=self._seed)
         self._state.results.append(Result(row, line, tuple(scored)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,18 @@ An accelerator is filled by larger ones.
 """
 SIZE_ON_GPU = 8192
 TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What a floor is made of: a checkpoint's config, and operations a second of the device at the precision."""
+
+    config: dict[str, Any]
+    rate: float
+
+    def seconds(self, shapes: Sequence[tuple[int, int]]) -> float:
+        """For batches of ``(n_windows, seq_len)``."""
+        return operations(self.config, shapes) / self.rate
 
 
 def operations(config: dict[str, Any], shapes: Sequence[tuple[int, int]]) -> int:

@@ -14,7 +14,7 @@ from qa_backends.measure.machine import this_machine
 from qa_backends.measure.rounds import WARM_UP_RUNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from qa_backends.catalog import Family
     from qa_backends.contract import Query, StageTimes
@@ -29,7 +29,6 @@ def overhead(
     group: Family,
     device: str,
     *,
-    lengths: Sequence[int] = LENGTHS,
     runs: int = RUNS,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def overhead(
     rows = []
     with runtime.turn(device) as turn:
         reader = runtime.reader(group)
-        for number, length in enumerate(lengths):
+        for number, length in enumerate(LENGTHS):
             (query,) = queries_of_length(reader, own_questions(), length, 1)
             rows.append(_row(turn, group, query, length, runs))
             progress(number + 1)

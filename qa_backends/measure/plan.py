@@ -63,7 +63,7 @@ class Plan:
     @property
     def rows(self) -> list[Backend]:
         """In the catalogue's order, which is that of the steps of optimisation."""
-        return sorted((catalog.backend(name) for name in self.backends), key=catalog.BACKENDS.index)
+        return sorted((catalog.backend(name) for name in set(self.backends)), key=catalog.BACKENDS.index)
 
     def check(self) -> None:
         """Raises InputError, with what to do, for a plan that cannot be measured."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from qa_backends.contract import DEFAULT_SETTINGS, StageTimes
+from qa_backends.artefacts.manifest import file_hash, tool_versions
+from qa_backends.contract import DEFAULT_SETTINGS, Ran, StageTimes
 from qa_backends.measure.plan import PIPELINE
 from qa_backends.runtime import on_engine_thread, translated
 
@@ -23,6 +24,7 @@ class PipelineReference:
         """Raises BackendFailed where the pipeline cannot be made."""
         with translated(PIPELINE, "getting ready"):
             self._answer = on_engine_thread(lambda: _pipeline(checkpoint, device))
+            self.ran = on_engine_thread(lambda: _ran(checkpoint, device))
 
     def __call__(self, queries: Sequence[Query]) -> StageTimes:
         """Answers all queries as one batch. Raises BackendFailed where the pipeline fails."""
@@ -42,6 +44,20 @@ class PipelineReference:
             handle_impossible_answer=True,
         )
         return StageTimes(0.0, 0.0, time.perf_counter() - began, 0.0)
+
+
+def _ran(checkpoint: Path, device: str) -> Ran:
+    import torch
+
+    return Ran(
+        device=torch.cuda.get_device_name() if device == "cuda" else "CPU",
+        provider="transformers pipeline, PyTorch",
+        precision="FP32",
+        threads=torch.get_num_threads(),
+        fused_ops={},
+        file_hash=file_hash(checkpoint / "model.safetensors"),
+        versions=tool_versions(),
+    )
 
 
 def _pipeline(checkpoint: Path, device: str) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qa_backends import catalog
 from qa_backends.errors import InputError
 from qa_backends.measure.machine import Machine
+from qa_backends.measure.plan import plan_from
 from qa_backends.measure.results import (
     BENCHMARK,
     OVERHEAD,
@@ -40,7 +41,7 @@ def table(benchmark: dict[str, Any], overhead: dict[str, Any]) -> str:
 def _cells(own: list[dict[str, Any]]) -> list[str]:
     single = {row["tokens"]: row for row in own if row["batch"] == 1}
     last = single[LENGTHS[-1]]
-    best = max(own, key=lambda row: float(row["questions_per_second"]))
+    best = max((row for row in own if row["batch"] > 1), key=lambda row: float(row["questions_per_second"]))
     if not measured_on_current_weights(last):
         raise InputError(
             f"{last['backend']} was measured on other weights. Measure again: python -m qa_backends bench --save …"
@@ -58,7 +59,7 @@ def _cells(own: list[dict[str, Any]]) -> list[str]:
         f"{last['encoder_parameters'] / 1e6:.2f} M" if last["encoder_parameters"] else "",
         *[f"{single[length]['p50_ms']:.1f}" for length in LENGTHS],
         "1" if ratio is None else "a tie" if ratio["low"] <= 1 <= ratio["high"] else _interval(ratio),
-        f"{best['questions_per_second']:.0f} (batch {best['batch']}, {best['tokens']} tokens)",
+        f"{best['questions_per_second']:.0f} (batches of {best['batch']})",
     ]
 
 
@@ -70,12 +71,13 @@ def _caption(benchmark: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     machine = Machine(**benchmark["machine"])
     versions = machine.versions
     runs = min(row["runs"] for row in rows if row["batch"] == 1)
+    at = plan_from(benchmark["plan"]).batches_at
     furthest = max(benchmark["alone"], key=lambda row: abs(math.log(row["ratio"])))
     shaky = sum(row["unstable"] for row in benchmark["rows"])
     return (
         "Quality: SQuAD v2.0 dev, all questions, threshold 0, 95 % bootstrap interval. Latency: whole answers "
         f"(tokenise, model, decode), batch 1, median of at least {runs} runs taken in turns; ratio of medians at "
-        f"{LENGTHS[-1]} tokens with its interval. Questions a second: the best of the sizes measured. "
+        f"{LENGTHS[-1]} tokens with its interval. Questions a second: the best of the batch sizes, at {at} tokens. "
         "`hf-pipeline` is transformers' own question-answering pipeline on the baseline's weights. "
         f"Measured on {machine.sentence(rows[0]['device'])}; torch {versions['torch']}, "
         f"onnxruntime {versions.get('onnxruntime-gpu') or versions['onnxruntime']}. "
@@ -122,6 +124,13 @@ def with_table(document: str, content: str) -> str:
 
 def refreshed(project: Path) -> dict[Path, str]:
     """What the project's documents should say, from the results that ship."""
-    measured = table(read_results(BENCHMARK, "benchmark"), read_results(OVERHEAD, "overhead"))
+    benchmark, overhead = read_results(BENCHMARK, "benchmark"), read_results(OVERHEAD, "overhead")
+    try:
+        measured = table(benchmark, overhead)
+    except (KeyError, ValueError, StopIteration) as error:
+        raise InputError(
+            f"The results lack what the table shows ({type(error).__name__}: {error}). "
+            "Measure with the commands that the README gives."
+        ) from error
     contents = {project / "README.md": measured, project / MODEL_CARD: quality_table()}
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from qa_backends import catalog
 from qa_backends.artefacts.manifest import read_manifest
 from qa_backends.errors import InputError
-from qa_backends.measure.datasets import SQUAD_DEV
+from qa_backends.measure.datasets import SQUAD_DEV_SHA256
 from qa_backends.measure.machine import this_machine
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ RESULTS = Path(__file__).resolve().parent.parent.parent / "assets" / "results"
 ACCURACY = RESULTS / "accuracy.json"
 BENCHMARK = RESULTS / "benchmark-cpu.json"
 OVERHEAD = RESULTS / "overhead-cpu.json"
-QUALITY = ("data", "n", "exact", "exact_interval", "f1", "f1_interval", "agreement")
+QUALITY = ("device", "data", "n", "exact", "exact_interval", "f1", "f1_interval", "agreement")
 """What a latency row carries of its backend's accuracy row."""
 MAX_RESULTS_BYTES = 64 * 1024 * 1024
 
@@ -139,7 +139,7 @@ def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 def add_accuracy(path: Path, row: dict[str, Any]) -> None:
     """Adds the row to the file, in place of an earlier one of the same backend, device and data."""
     rows = read_results(path)["rows"] if path.is_file() else []
-    same = ("backend", "device", "data", "limit", "seed")
+    same = ("backend", "device", "data_sha256", "limit", "seed")
     rows = [each for each in rows if any(each[key] != row[key] for key in same)]
     rows = sorted([*rows, row], key=lambda each: (each["data"], each["backend"], each["device"]))
     write_results(path, {"kind": "accuracy", "rows": rows})
@@ -163,4 +163,4 @@ def _shipped() -> list[dict[str, Any]]:
     if not ACCURACY.is_file():
         return []
     rows = read_results(ACCURACY)["rows"]
-    return [each for each in rows if each["limit"] is None and each["data"] == SQUAD_DEV]
+    return [each for each in rows if each["limit"] is None and each["data_sha256"] == SQUAD_DEV_SHA256]

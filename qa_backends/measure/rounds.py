@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from qa_backends.contract import StageTimes
-from qa_backends.measure.statistics import LEAST_PAIRS, Ratio, speed_up
+from qa_backends.measure.statistics import LEAST_ROUNDS, Ratio, speed_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +24,10 @@ WARM_UP_SHARE = 0.2
 """Of the time given; slow backends get fewer runs to warm up, so that there is something left to measure in."""
 SETTLE_S = 0.02
 RUNS_PER_BLOCK = 3
+
+
+class StoppedError(Exception):
+    """Raised out of a measurement that is stopped in its middle."""
 
 
 @dataclass(slots=True)
@@ -47,8 +51,8 @@ class Samples:
         return replace(self, times={name: times[:taken] for name, times in self.times.items()})
 
     def speed_up(self, name: str, reference: str) -> Ratio | None:
-        """``None`` where there are no five pairs."""
-        return speed_up(self.compute_s(reference), self.compute_s(name))
+        """``None`` where there are no five rounds."""
+        return speed_up(self.compute_s(reference), self.compute_s(name), self.blocks)
 
 
 def take_turns(
@@ -56,6 +60,7 @@ def take_turns(
     *,
     seconds: float,
     rounds: int | None = None,
+    per_block: int = RUNS_PER_BLOCK,
     one_each_s: float = 0.0,
     warm_up_share: float = WARM_UP_SHARE,
 ) -> Iterator[Samples]:
@@ -63,39 +68,48 @@ def take_turns(
 
     Nothing is yielded where five rounds would not fit: then one reading is all there is to say. ``one_each_s``, what
     one run of each is known to take, spares finding that out by running them. ``warm_up_share`` bounds the runs to warm
-    up, ten otherwise, to a share of ``seconds``.
+    up, ten otherwise, to a share of ``seconds``. The first round takes one run of each, to learn what a round costs.
     """
-    if 2 * one_each_s * LEAST_PAIRS > seconds:
+    if 2 * one_each_s * LEAST_ROUNDS > seconds:
         return
     began = time.perf_counter()
     deadline = began + seconds
-    samples = Samples({name: [] for name in runs})
+    samples = Samples({name: [] for name in runs}, {name: run() for name, run in runs.items()})
+    if not _fits(runs, samples, seconds):
+        return
     _warm_up(runs, samples, began + seconds * warm_up_share)
     order = list(runs)
     round_cost = 0.0  # seconds of one run of each backend, settling included
     while rounds is None or len(samples.blocks) < rounds:
         round_began = time.perf_counter()
-        per_block = _block_size(round_cost, deadline - round_began) if samples.blocks else 1
+        count = _block_size(per_block, round_cost, deadline - round_began) if samples.blocks else 1
         for name in order:
-            samples.times[name] += _block(runs[name], per_block)
+            samples.times[name] += _block(runs[name], count)
         order.reverse()
-        round_cost = (time.perf_counter() - round_began) / (per_block + 1)
-        samples.blocks.append(per_block)
-        if len(samples.blocks) == 1 and time.perf_counter() + 2 * round_cost * (LEAST_PAIRS - 1) > deadline:
+        round_cost = (time.perf_counter() - round_began) / (count + 1)
+        samples.blocks.append(count)
+        if len(samples.blocks) == 1 and time.perf_counter() + 2 * round_cost * (LEAST_ROUNDS - 1) > deadline:
             return
         yield samples
         if time.perf_counter() + 2 * round_cost > deadline:
             return
 
 
+def _fits(runs: Mapping[str, Run], samples: Samples, seconds: float) -> bool:
+    """Whether five rounds can fit, by the first runs; if they were too slow, by second ones, for first runs may be."""
+    most = seconds / (2 * LEAST_ROUNDS)
+    return sum(each.compute_s for each in samples.cold.values()) <= most or (
+        sum(run().compute_s for run in runs.values()) <= most
+    )
+
+
 def _warm_up(runs: Mapping[str, Run], samples: Samples, deadline: float) -> None:
-    """Up to ``WARM_UP_RUNS`` runs of each, fewer where time is short; notes the first of each and how many there were.
+    """``WARM_UP_RUNS`` runs of each, the first one included, fewer where time is short; notes how many there were.
 
     A backend's runs follow each other, as they do later.
     """
     done = []
-    for number, (name, run) in enumerate(runs.items()):
-        samples.cold[name] = run()
+    for number, run in enumerate(runs.values()):
         own_deadline = time.perf_counter() + (deadline - time.perf_counter()) / (len(runs) - number)
         done.append(1)
         while done[-1] < WARM_UP_RUNS and time.perf_counter() < own_deadline:
@@ -110,9 +124,15 @@ def _block(run: Run, count: int) -> list[StageTimes]:
     return [run() for _ in range(count)]
 
 
-def _block_size(cost_of_one_each: float, left: float) -> int:
-    """Runs a block: as many as usual, unless so few rounds are left that single runs are worth more."""
-    return RUNS_PER_BLOCK if left > cost_of_one_each * (RUNS_PER_BLOCK + 1) * LEAST_PAIRS else 1
+def _block_size(per_block: int, cost_of_one_each: float, left: float) -> int:
+    """Runs a block: as many as wanted, unless so few rounds are left that single runs are worth more."""
+    return per_block if left > cost_of_one_each * (per_block + 1) * LEAST_ROUNDS else 1
+
+
+def blocks_for(runs: int) -> tuple[int, int]:
+    """Rounds, five at least, and runs of each after a first round of one, that make about ``runs`` runs."""
+    per_block = max(1, min(RUNS_PER_BLOCK, (runs - 1) // (LEAST_ROUNDS - 1)))
+    return 1 + -(-(runs - 1) // per_block), per_block
 
 
 def without_wait(times: StageTimes, tokenise_s: float) -> StageTimes:

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from qa_backends import catalog
-from qa_backends.measure.floor import operations
 from qa_backends.measure.plan import MIXED_BATCH, PIPELINE
 from qa_backends.measure.results import QUALITY, checkpoint_hash, shipped_accuracy
 from qa_backends.measure.statistics import summarise, unstable
@@ -16,13 +15,14 @@ from qa_backends.reader.windows import by_count, padding_share
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from qa_backends.artefacts.manifest import Manifest
     from qa_backends.catalog import Family
-    from qa_backends.contract import IntArray, Windows
+    from qa_backends.contract import IntArray, Ran, Windows
+    from qa_backends.measure.floor import Floor
     from qa_backends.measure.plan import Point
     from qa_backends.measure.rounds import Samples
     from qa_backends.measure.statistics import Ratio
     from qa_backends.reader.reader import Prepared
-    from qa_backends.runtime import Loaded
 
 PARTS = ("tokenise", "forward", "decode")
 
@@ -64,13 +64,9 @@ class Measured:
 
 
 def row_of(
-    measured: Measured,
-    entrants: Sequence[Contestant],
-    loaded: Loaded | None,
-    config: dict[str, Any] | None,
-    rate: float | None,
+    measured: Measured, entrants: Sequence[Contestant], ran: Ran, manifest: Manifest | None, floor: Floor | None
 ) -> dict[str, Any]:
-    """The row, raw samples included. ``loaded``, its config and the matrix-product rate are missing for a reference."""
+    """The row, raw samples included. A reference has no manifest: how it cuts and batches is its own affair."""
     point, contestant, samples = measured.point, measured.contestant, measured.samples
     compute = samples.compute_s(contestant.key)
     times = samples.times[contestant.key]
@@ -87,8 +83,8 @@ def row_of(
         "batch": point.batch,
         "order": contestant.order,
         "questions": queries,
-        "windows": windows.n_windows,
-        "padding": padding_share(windows, groups),
+        "windows": windows.n_windows if manifest else None,
+        "padding": padding_share(windows, groups) if manifest else None,
         "warm_up_runs": samples.warm_up_runs,
         "cold_ms": 1000 * samples.cold[contestant.key].compute_s,
         "runs": summary.runs,
@@ -100,12 +96,12 @@ def row_of(
         "against_baseline": _against_baseline(measured, entrants),
         "against_previous": _against_previous(measured, entrants),
         "against_arrival": _against_arrival(measured),
-        "floor_ms": None if config is None or rate is None else 1000 * operations(config, shapes) / rate,
-        "bytes": loaded.manifest.bytes if loaded else None,
-        "stored": loaded.manifest.precision if loaded else None,
-        "encoder_parameters": loaded.manifest.encoder_parameters if loaded else None,
+        "floor_ms": 1000 * floor.seconds(shapes) if floor else None,
+        "bytes": manifest.bytes if manifest else None,
+        "stored": manifest.precision if manifest else None,
+        "encoder_parameters": manifest.encoder_parameters if manifest else None,
         "quality": _quality(measured),
-        "ran": asdict(loaded.ran) if loaded else None,
+        "ran": asdict(ran),
         "blocks": list(samples.blocks),
         "samples_ms": {part: [round(1000 * getattr(each, f"{part}_s"), 4) for each in times] for part in PARTS},
     }

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-LEAST_PAIRS = 5
-"""Fewer pairs than this give one reading and no interval."""
+LEAST_ROUNDS = 5
+"""Fewer rounds than this give one reading and no interval."""
 LEAST_FOR_P90 = 30
 LEAST_FOR_P99 = 1000
 UNSTABLE_ABOVE = 0.10
@@ -61,34 +61,52 @@ def summarise(samples: Sequence[float]) -> Summary:
     return Summary(len(values), float(np.median(values)), p90, p99)
 
 
-def speed_up(reference: Sequence[float], candidate: Sequence[float]) -> Ratio | None:
-    """How many times as fast the candidate is as the reference; ``None`` with fewer than five pairs.
+def speed_up(
+    reference: Sequence[float], candidate: Sequence[float], blocks: Sequence[int] | None = None
+) -> Ratio | None:
+    """How many times as fast the candidate is as the reference; ``None`` with fewer than five rounds.
 
     The interval is the percentile bootstrap (Efron 1979) of the ratio of medians. Samples at the same place of both
-    lists were taken in the same round and are resampled together, so that what slowed a whole round cancels out. The
-    resampling is seeded: the same samples always give the same interval.
+    lists were taken in the same round, and ``blocks`` are the rounds' sizes (1 each by default). Whole rounds are
+    resampled, both lists together: runs that follow each other are alike, and what slowed a whole round cancels out.
+    The resampling is seeded: the same samples always give the same interval.
     """
-    pairs = min(len(reference), len(candidate))
-    if pairs < LEAST_PAIRS:
+    sizes = np.asarray(blocks if blocks is not None else [1] * min(len(reference), len(candidate)), dtype=np.int64)
+    if len(sizes) < LEAST_ROUNDS:
         return None
-    picks = np.random.default_rng(0).integers(0, pairs, size=(RESAMPLES, pairs))
-    return _ratio(np.asarray(reference[:pairs]), np.asarray(candidate[:pairs]), picks, picks)
+    picks = np.random.default_rng(0).integers(0, len(sizes), size=(RESAMPLES, len(sizes)))
+    slow, fast = (np.asarray(each[: sizes.sum()], dtype=np.float64) for each in (reference, candidate))
+    ratios = _medians(slow, sizes, picks) / _medians(fast, sizes, picks)
+    low, high = np.percentile(ratios, TAILS)
+    return Ratio(float(np.median(slow) / np.median(fast)), float(low), float(high), len(slow))
 
 
 def between_runs(reference: Sequence[float], candidate: Sequence[float]) -> Ratio | None:
-    """``speed_up`` of samples that were taken at different times: each list is resampled by itself."""
-    if min(len(reference), len(candidate)) < LEAST_PAIRS:
+    """``speed_up`` of samples that were taken at different times: each list is resampled by itself.
+
+    What changed on the machine between the two is not in the interval.
+    """
+    if min(len(reference), len(candidate)) < LEAST_ROUNDS:
         return None
     rng = np.random.default_rng(0)
-    picks = [rng.integers(0, len(each), size=(RESAMPLES, len(each))) for each in (reference, candidate)]
-    return _ratio(np.asarray(reference), np.asarray(candidate), *picks)
-
-
-def _ratio(slow: Floats, fast: Floats, slow_picks: Ints, fast_picks: Ints) -> Ratio:
-    """Ratio of medians ``[n]`` and ``[m]``, its interval from resamples ``[RESAMPLES, n]`` and ``[RESAMPLES, m]``."""
-    ratios = np.median(slow[slow_picks], axis=1) / np.median(fast[fast_picks], axis=1)
-    low, high = np.percentile(ratios, TAILS)
+    slow, fast = (np.asarray(each, dtype=np.float64) for each in (reference, candidate))
+    medians = [
+        np.median(each[rng.integers(0, len(each), size=(RESAMPLES, len(each)))], axis=1) for each in (slow, fast)
+    ]
+    low, high = np.percentile(medians[0] / medians[1], TAILS)
     return Ratio(float(np.median(slow) / np.median(fast)), float(low), float(high), min(len(slow), len(fast)))
+
+
+def _medians(samples: Floats, sizes: Ints, picks: Ints) -> Floats:
+    """Median of the samples of each row of ``picks`` ``[RESAMPLES, n_rounds]``, which names rounds."""
+    ends = np.cumsum(sizes)
+    rounds = np.full((len(sizes), int(sizes.max())), np.inf)
+    for row, (end, size) in enumerate(zip(ends, sizes, strict=True)):
+        rounds[row, :size] = samples[end - size : end]
+    drawn = np.sort(rounds[picks].reshape(len(picks), -1), axis=1)  # the padding, infinite, comes last
+    count = sizes[picks].sum(axis=1)
+    row = np.arange(len(picks))
+    return (drawn[row, (count - 1) // 2] + drawn[row, count // 2]) / 2
 
 
 def unstable(samples: Sequence[float], blocks: Sequence[int]) -> bool:

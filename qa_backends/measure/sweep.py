@@ -18,14 +18,15 @@ from qa_backends.measure.contestants import Contestants
 from qa_backends.measure.inputs import mixed_queries, own_questions, queries_of_length
 from qa_backends.measure.machine import this_machine
 from qa_backends.measure.plan import MIXED_QUESTIONS, Plan, Point
-from qa_backends.measure.rounds import RUNS_PER_BLOCK, Samples, take_turns
+from qa_backends.measure.rounds import Samples, StoppedError, blocks_for, take_turns
 from qa_backends.measure.rows import Contestant, alone_row
-from qa_backends.measure.statistics import LEAST_PAIRS
+from qa_backends.measure.statistics import LEAST_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from qa_backends.contract import Query, StageTimes
+    from qa_backends.measure.rounds import Run
     from qa_backends.runtime import Runtime, Turn
 
     Emit = Callable[["Sweep"], None]
@@ -92,8 +93,20 @@ def sweep(
     return state
 
 
-class _StoppedError(Exception):
-    """Raised out of a point that is stopped in its middle."""
+class _FailedError(Exception):
+    """One contestant failed at a point; the others can repeat it without that one."""
+
+    def __init__(self, key: str, cause: QAError) -> None:
+        super().__init__(str(cause))
+        self.key = key
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A turn's work: all contestants at a point, or one backend alone there."""
+
+    point: Point
+    alone: str | None = None
 
 
 class _Job:
@@ -113,95 +126,134 @@ class _Job:
         self._emit(self._state)
 
     def run(self) -> None:
-        points = self._plan.points()
-        alone = [self._alone_at(device) for device in dict.fromkeys(self._plan.devices)]
-        self._state.of = len(points) + len(alone)
-        jobs = [(point, self._measure) for point in points] + [(point, self._measure_alone) for point in alone]
-        for number, (point, measure) in enumerate(jobs):
-            if self._stopped():
-                break
-            self._cost_s = self._cost(point)
-            self._rest_s = sum(self._cost(each) for each, _ in jobs[number + 1 :])
-            self._state.left_s = self._rest_s + self._cost_s
-            with self._runtime.turn(point.device, self.say) as turn:
-                began = time.perf_counter()
-                try:
-                    measure(turn, point)
-                except QAError as error:
-                    self._leave_out("", point, str(error))
-            self._work_done += _work(point)
-            self._spent_s += time.perf_counter() - began
-            self._state.done = number + 1
-            self._emit(self._state)
+        tasks = self._tasks()
+        self._state.of = len(tasks)
+        with suppress(StoppedError):
+            for number, task in enumerate(tasks):
+                self._cost_s = self._cost(task)
+                self._rest_s = sum(self._cost(each) for each in tasks[number + 1 :])
+                self._state.left_s = self._rest_s + self._cost_s
+                with self._runtime.turn(task.point.device, self._wait) as turn:
+                    began = time.perf_counter()
+                    self._do(turn, task)
+                self._work_done += self._work(task)
+                self._spent_s += time.perf_counter() - began
+                self._state.done = number + 1
+                self._emit(self._state)
         self._state.complete = not self._stopped()
         self._state.left_s = 0.0
         self.say("")
 
-    def _alone_at(self, device: str) -> Point:
+    def _tasks(self) -> list[_Task]:
+        """Every point; then, for each device, each backend alone at one of them."""
         nearest = min(sorted(self._plan.lengths), key=lambda tokens: abs(tokens - ALONE_AT))
-        return Point(device, nearest, min(self._plan.batches))
+        alone = [
+            _Task(Point(device, nearest, min(self._plan.batches)), row.name)
+            for device in dict.fromkeys(self._plan.devices)
+            for row in self._plan.rows
+        ]
+        return [*map(_Task, self._plan.points()), *alone]
 
-    def _cost(self, point: Point) -> float:
-        """Seconds that the point should take: its time limit, or less where the points so far were quicker."""
-        return min(self._plan.seconds, _work(point) * self._spent_s / self._work_done if self._work_done else 1e9)
+    def _work(self, task: _Task) -> float:
+        """Tokens of one run, roughly: what the time of a task grows with."""
+        point = task.point
+        tokens = (point.tokens or ALONE_AT) * (point.batch if point.tokens else 2 * MIXED_QUESTIONS) + 100
+        return tokens / (len(self._plan.rows) if task.alone else 1)
 
-    def _measure(self, turn: Turn, point: Point) -> None:
-        entrants = self._contestants.at(turn, point)
-        if not entrants:
+    def _cost(self, task: _Task) -> float:
+        """Seconds that the task should take: its time limit, or less where the tasks so far were quicker."""
+        limit = self._plan.seconds
+        return min(limit, self._work(task) * self._spent_s / self._work_done) if self._work_done else limit
+
+    def _wait(self, status: str) -> None:
+        """Told again and again while others have their turn, so that stopping works then too."""
+        if self._stopped():
+            raise StoppedError
+        self.say(status)
+
+    def _do(self, turn: Turn, task: _Task) -> None:
+        try:
+            queries = self._queries(turn, task.point)
+        except QAError as error:
+            self._leave_out("", task.point, str(error))
             return
-        queries = self._queries(turn, point)
-        runs = {each.key: self._contestants.run_of(turn, each, queries) for each in entrants}
-        samples = self._take_turns(runs, point, self._state.done)
+        if task.alone:
+            self._measure_alone(turn, task.point, task.alone, queries)
+        else:
+            self._measure(turn, task.point, queries)
+
+    def _measure(self, turn: Turn, point: Point, queries: list[Query]) -> None:
+        """All contestants at the point; again without the one that failed, if one does."""
+        entrants = self._contestants.at(turn, point)
+        samples = None
+        while entrants and samples is None:
+            runs = {each.key: self._contestants.run_of(turn, each, queries) for each in entrants}
+            try:
+                samples = self._take_turns(runs, point)
+            except _FailedError as failed:
+                name = next(each.name for each in entrants if each.key == failed.key)
+                self._leave_out(name, point, str(failed))
+                entrants = [each for each in entrants if each.name != name]
+                continue
+            if samples is None:
+                self._leave_out("", point, f"five rounds do not fit in {self._plan.seconds:g} s; give more time")
+                return
         if samples is not None:
             self._state.rows += self._contestants.rows(turn, point, entrants, samples, queries)
-        elif not self._stopped():
-            self._leave_out("", point, f"five rounds do not fit in {self._plan.seconds:g} s; give more time")
 
-    def _measure_alone(self, turn: Turn, point: Point) -> None:
-        """Each backend by itself, to show that company did not change what was measured."""
-        queries = self._queries(turn, point)
-        for row in self._plan.rows:
-            contestant = Contestant(row.name, "equal")
-            company = next((each for each in self._state.rows if _is(each, self._plan, row.name, point)), None)
-            if company is None or self._stopped():
-                continue
-            time.sleep(SETTLE_ALONE_S)
-            samples = self._take_turns(
-                {contestant.key: self._contestants.run_of(turn, contestant, queries)},
-                point,
-                self._state.done,
-                "alone, ",
-            )
-            if samples is not None:
-                self._state.alone.append(alone_row(company, samples, contestant))
+    def _measure_alone(self, turn: Turn, point: Point, name: str, queries: list[Query]) -> None:
+        """One backend by itself, to show that company did not change what was measured."""
+        contestant = Contestant(name, "equal")
+        company = next((each for each in self._state.rows if _is(each, self._plan, name, point)), None)
+        if company is None:
+            return
+        time.sleep(SETTLE_ALONE_S)
+        try:
+            run = self._contestants.run_of(turn, contestant, queries)
+            samples = self._take_turns({contestant.key: run}, point, "alone, ")
+        except _FailedError as failed:
+            self._leave_out(name, point, str(failed))
+            return
+        if samples is not None:
+            self._state.alone.append(alone_row(company, samples, contestant))
 
-    def _take_turns(
-        self, runs: dict[str, Callable[[], StageTimes]], point: Point, done: float, note: str = ""
-    ) -> Samples | None:
-        """The samples so far when the point ends or is stopped; ``None`` below five pairs."""
+    def _take_turns(self, runs: dict[str, Run], point: Point, note: str = "") -> Samples | None:
+        """The samples when the point ends; ``None`` where five rounds do not fit.
+
+        Raises:
+            StoppedError: stopped before there were five rounds.
+            _FailedError: a contestant failed.
+        """
         self.say(f"{note}{point}: warming up …")
-        rounds = -(-self._plan.runs // RUNS_PER_BLOCK) + 1  # the first round takes one run of each
-        began = time.perf_counter()
+        rounds, per_block = blocks_for(self._plan.runs)
+        began, done = time.perf_counter(), self._state.done
         samples = Samples()
         turns = take_turns(
-            {key: partial(self._unless_stopped, run) for key, run in runs.items()},
+            {key: partial(self._checked, key, run) for key, run in runs.items()},
             seconds=self._plan.seconds,
             rounds=rounds,
+            per_block=per_block,
             warm_up_share=WARM_UP_SHARE,
         )
-        with suppress(_StoppedError):
+        try:
             for samples in turns:
                 taken = sum(samples.blocks)
                 share = max(taken / self._plan.runs, (time.perf_counter() - began) / self._plan.seconds)
-                self._state.done = done + min(share, 0.99)
+                self._state.done = int(done) + min(share, 0.99)
                 self._state.left_s = self._rest_s + self._cost_s * max(0.0, 1 - share)
                 self.say(f"{note}{point}: {taken} run{'s' if taken > 1 else ''} of each")
-        return samples.whole_rounds() if sum(samples.blocks) >= LEAST_PAIRS else None
+        except StoppedError:
+            if len(samples.blocks) < LEAST_ROUNDS:
+                raise
+        return samples.whole_rounds() if len(samples.blocks) >= LEAST_ROUNDS else None
 
-    def _unless_stopped(self, run: Callable[[], StageTimes]) -> StageTimes:
+    def _checked(self, key: str, run: Run) -> StageTimes:
         if self._stopped():
-            raise _StoppedError
-        return run()
+            raise StoppedError
+        try:
+            return run()
+        except QAError as error:
+            raise _FailedError(key, error) from error
 
     def _queries(self, turn: Turn, point: Point) -> list[Query]:
         reader = self._contestants.reader(turn)
@@ -216,8 +268,3 @@ class _Job:
 def _is(row: dict[str, Any], plan: Plan, name: str, point: Point) -> bool:
     found = (row["backend"], row["device"], row["tokens"], row["batch"])
     return found == (f"{plan.family}/{name}", point.device, point.tokens, point.batch)
-
-
-def _work(point: Point) -> float:
-    """Tokens of one run, roughly: what the time of a point grows with."""
-    return float((point.tokens or 128) * (point.batch if point.tokens else 2 * MIXED_QUESTIONS) + 100)

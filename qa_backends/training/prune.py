@@ -53,7 +53,8 @@ MASKING_SHARE = 0.5
 class Pruning:
     """One pruning run; stopped, it goes on where it was, and changed, it needs another folder.
 
-    ``density`` is the share of the encoder's parameters to keep.
+    ``density`` is the share of the teacher's encoder to keep. ``start`` is what is pruned by importance, the teacher by
+    default; a checkpoint that is pruned already is cut down only as far as it is not yet, and trained on.
     """
 
     def __init__(
@@ -65,11 +66,13 @@ class Pruning:
         density: float,
         plan: Plan,
         progress: Progress,
+        start: Path | None = None,
     ) -> None:
         """Raises InputError where the folder holds a run with other settings."""
         torch.manual_seed(plan.seed)
         self.method = method
         self.teacher = teacher
+        self.start = start or teacher
         self.density = density
         self._plan = plan
         self._words = WordPieces(teacher)
@@ -84,6 +87,7 @@ class Pruning:
         mine = {
             "method": self.method,
             "teacher": file_hash(self.teacher / "model.safetensors"),
+            "start": file_hash(self.start / "model.safetensors"),
             "windows": len(self._data),
             "density": self.density,
             "steps": self._steps,
@@ -103,9 +107,11 @@ class Pruning:
 
     def _by_importance(self) -> Path:
         whole = encoder_parameters(self._model(self.teacher))
-        last = (self.density, 1.0 - sum(share for _, share in STAGES))
-        before = self.teacher
-        for number, (density, share) in enumerate([*(each for each in STAGES if each[0] > self.density), last]):
+        now = encoder_parameters(self._model(self.start)) / whole
+        stages = [each for each in STAGES if self.density < each[0] < now]
+        last = (self.density, 1.0 - sum(share for _, share in stages))
+        before = self.start
+        for number, (density, share) in enumerate([*stages, last]):
             stage = self._plan.folder / f"stage-{number}"
             if not (stage / "model" / "model.safetensors").is_file():
                 self._stage(before, stage, round(whole * density), round(self._steps * share))

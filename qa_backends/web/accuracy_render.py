@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from qa_backends.measure.accuracy import Scored
     from qa_backends.measure.evaluation import Difference
 
-HEAD = ("backend", "questions", "EM [95 %]", "F1 [95 %]", "F1, answerable", "F1, unanswerable", "same as baseline",
-        "questions/s", "what ran")  # fmt: skip
+HEAD = ("backend", "questions", "EM [95 %]", "F1 [95 %]", "F1, answerable [95 %]", "F1, unanswerable [95 %]",
+        "same as baseline", "questions/s", "what ran")  # fmt: skip
 AROUND = 90
 """Characters of the text shown on either side of an answer."""
 MOST_SHOWN = 100
@@ -34,15 +34,19 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [
         escape(title_of(row["backend"].rpartition("/")[2], row["device"])),
         f"{row['n']:,}",
-        *[
-            f"{row[key]:.2f} [{row[f'{key}_interval']['low']:.1f}–{row[f'{key}_interval']['high']:.1f}]"
-            for key in ("exact", "f1")
-        ],
-        *[f"{row[key]:.2f}" if row[key] is not None else "–" for key in ("has_ans_f1", "no_ans_f1")],
+        *[_figure(row, key) for key in ("exact", "f1", "has_ans_f1", "no_ans_f1")],
         f"{row['agreement']:.1f} %" if row["agreement"] is not None else "–",
         f"{row['questions_per_second']:.0f}",
         escape(ran_sentence(Ran(**row["ran"]))),
     ]
+
+
+def _figure(row: dict[str, Any], key: str) -> str:
+    """A percentage with its interval; a dash where the data has no such question."""
+    if row[key] is None:
+        return "–"
+    interval = row[f"{key}_interval"]
+    return f"{row[key]:.2f} [{interval['low']:.1f}–{interval['high']:.1f}]"
 
 
 def caption(rows: Sequence[dict[str, Any]], whose: str) -> str:

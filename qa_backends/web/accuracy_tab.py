@@ -11,8 +11,9 @@ import gradio as gr
 
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
-from qa_backends.measure.datasets import data_set
+from qa_backends.measure.datasets import SQUAD_DEV_BYTES, SQUAD_DEV_QUESTIONS, data_set
 from qa_backends.measure.evaluation import Difference, Evaluation, Result, differences, evaluate_all
+from qa_backends.measure.inputs import own_questions
 from qa_backends.measure.results import shipped_accuracy
 from qa_backends.web import accuracy_render, bench_render, render
 from qa_backends.web.ask_tab import RUN_TOGETHER, AskTab, Visit
@@ -24,13 +25,14 @@ from qa_backends.web.worker import Worker
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
-Updates = tuple[Any, ...]
+Updates = dict[Any, Any]
 OWN_FILE = "file"
 DATA = (
-    ("The app's own 294 questions", "own"),
-    ("SQuAD v2.0 dev, 11,873 questions (4.4 MB, downloaded on first use)", "squad-v2-dev"),
+    (f"The app's own {len(own_questions())} questions", "own"),
+    (f"SQuAD v2.0 dev, {SQUAD_DEV_QUESTIONS:,} questions ({SQUAD_DEV_BYTES / 1e6:.1f} MB, downloaded on first use)",
+     "squad-v2-dev"),
     ("A SQuAD-format file of mine", OWN_FILE),
-)
+)  # fmt: skip
 CLICKED = """element.addEventListener('click', event => {
   const button = event.target.closest('button[data-number]');
   if (button) trigger('click', {number: Number(button.dataset.number)});
@@ -44,7 +46,7 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A visitor's evaluation: the results, and which two backends are compared."""
+    """A visitor's evaluation."""
 
     results: tuple[Result, ...]
 
@@ -119,7 +121,7 @@ class AccuracyTab:
         outputs = [self._measured, self._progress, self._stop, self._caption, self._table, self._choice, self._one,
                    self._other, self._differing]  # fmt: skip
         self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="accuracy",
-                          concurrency_limit=4, **PRIVATE)  # fmt: skip
+                          concurrency_limit=16, **PRIVATE)  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
         for choice in (self._one, self._other):
             choice.input(self.show, [self._measured, self._one, self._other], self._differing, **PRIVATE)
@@ -129,7 +131,7 @@ class AccuracyTab:
         self._ask_tab = tab
         self._differing.click(
             self.ask_it,
-            [self._measured, self._one, self._other, self._family, self._device, tab.visit],
+            [self._measured, self._one, self._other, tab.visit],
             [tabs, *tab.form, *tab.outputs],
             trigger_mode="once",
             **RUN_TOGETHER,
@@ -141,30 +143,34 @@ class AccuracyTab:
         request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
         """Evaluates each backend and shows its line when it is done."""
-        stop = self._stops[request.session_hash or ""] = threading.Event()
-        nothing = [gr.skip()] * 4
+        session = request.session_hash or ""
+        stop = self._stops[session] = threading.Event()
+        state: Evaluation | None = None
         try:
             group = catalog.family(family)
-            rows = sorted((catalog.backend(name) for name in backends), key=catalog.BACKENDS.index)
-            states = Worker[Evaluation](lambda put: self._evaluate(put, group, rows, device, data, file, limit, stop))
-            state: Evaluation | None = None
-            for state in states:
-                lines = [each.row for each in state.results]
-                yield (
-                    gr.skip(),
-                    bench_render.running(state.done, state.of, progress_sentence(state)),
-                    gr.Button(interactive=bool(state.status) and not stop.is_set()),
-                    accuracy_render.caption(lines, "Your measurement:") if lines else gr.skip(),
-                    accuracy_render.table(lines) if lines else gr.skip(),
-                    *nothing,
-                )
+            rows = [catalog.backend(name) for name in backends]
+            for state in Worker[Evaluation](
+                lambda put: self._evaluate(put, group, rows, device, data, file, limit, stop)
+            ):
+                going = gr.Button(interactive=bool(state.status) and not stop.is_set())
+                bar = bench_render.running(state.done, state.of, progress_sentence(state))
+                yield {self._progress: bar, self._stop: going, **self._lines(state)}
         except QAError as error:
-            yield (gr.skip(), render.problem(str(error)), gr.Button(interactive=False), gr.skip(), gr.skip(), *nothing)
+            yield {self._progress: render.problem(str(error)), self._stop: gr.Button(interactive=False)}
             return
         finally:
-            self._stops.pop(request.session_hash or "", None)
+            self._stops.pop(session, None)
         if state is not None:
             yield self._finished(state, stopped=stop.is_set())
+
+    def _lines(self, state: Evaluation) -> Updates:
+        rows = [each.row for each in state.results]
+        if not rows:
+            return {}
+        return {
+            self._caption: accuracy_render.caption(rows, "Your measurement:"),
+            self._table: accuracy_render.table(rows),
+        }
 
     def _evaluate(
         self, put: Any, group: Any, rows: list[Any], device: str, data: str, file: str | None, limit: float,
@@ -181,28 +187,27 @@ class AccuracyTab:
         say("Reading the questions …")
         chosen = data_set(str(file) if data == OWN_FILE else data, say)
         evaluate_all(
-            self._runtime, group, rows, device, chosen, limit=int(limit or 0) or None,
+            self._runtime, group, rows, device, chosen, limit=max(0, int(limit or 0)) or None,
             emit=lambda state: put(state.copy()), stopped=stop.is_set,
         )  # fmt: skip
 
     def _finished(self, state: Evaluation, *, stopped: bool) -> Updates:
-        measured = Measured(tuple(state.results))
-        names = [name for _, name in measured.names()]
         ended = "Stopped; kept the backends that were finished." if stopped else "Done."
-        progress = bench_render.running(state.done, state.of, ended) + bench_render.left_out(state.left_out)
-        lines = [each.row for each in state.results]
+        bar = bench_render.running(state.done, state.of, ended) + bench_render.left_out(state.left_out)
+        found: Updates = {self._progress: bar, self._stop: gr.Button(interactive=False), **self._lines(state)}
+        if not state.results:
+            return found
+        measured = Measured(tuple(state.results))
+        names = measured.names()
         both = len(names) > 1
-        return (
-            measured if names else gr.skip(),
-            progress,
-            gr.Button(interactive=False),
-            accuracy_render.caption(lines, "Your measurement:") if lines else gr.skip(),
-            accuracy_render.table(lines) if lines else gr.skip(),
-            gr.Row(visible=both),
-            gr.Dropdown(measured.names(), value=names[0]) if both else gr.skip(),
-            gr.Dropdown(measured.names(), value=names[1]) if both else gr.skip(),
-            self.show(measured, names[0], names[1]) if both else "",
-        )
+        one, other = names[0][1], names[-1 if not both else 1][1]
+        return found | {
+            self._measured: measured,
+            self._choice: gr.Row(visible=both),
+            self._one: gr.Dropdown(names, value=one),
+            self._other: gr.Dropdown(names, value=other),
+            self._differing: self.show(measured, one, other) if both else "",
+        }
 
     def stop(self, request: gr.Request) -> Any:
         """Ends the visitor's own evaluation after the questions under way."""
@@ -214,20 +219,25 @@ class AccuracyTab:
         """The questions on which the two differ."""
         if measured is None:
             return ""
+        if {one, other} - {name for _, name in measured.names()}:
+            return ""
         first, second = measured.pair(one, other)
         found = measured.differences(one, other)
         return accuracy_render.differing(found, first.backend, second.backend, len(first.scored))
 
     def ask_it(
-        self, measured: Measured | None, one: str, other: str, family: str, device: str, visit: Visit,
-        event: gr.EventData,
-    ) -> Iterator[Updates]:  # fmt: skip
-        """Goes to the first tab with the clicked question, and asks it."""
-        found = measured.differences(one, other) if measured else []
+        self, measured: Measured | None, one: str, other: str, visit: Visit, event: gr.EventData
+    ) -> Iterator[tuple[Any, ...]]:
+        """Goes to the first tab with the clicked question, and asks it as it was evaluated."""
+        if measured is None:
+            return
+        found = measured.differences(one, other)
         number = getattr(event, "number", None)
         if not isinstance(number, int) or not 0 <= number < len(found):
             return
         question = found[number].one.question
+        row = measured.results[0].row
+        family, device = row["backend"].partition("/")[0], row["device"]
         asked = self._ask_tab.fill_and_ask(visit, question.context, question.question, [one, other], family, device)
         for update in asked:
             yield (gr.Tabs(selected="ask"), *update)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.measure.plan import MIXED_BATCH, PIPELINE
-from qa_backends.measure.statistics import summarise
 from qa_backends.web.charts import layout
 from qa_backends.web.palette import PART_OPACITY, colour, faint, title_of
 from qa_backends.web.wording import milliseconds, size, step_facts, step_ratios
@@ -194,7 +194,7 @@ def mixed(rows: Sequence[Row]) -> go.Figure:
 
 def _part_ms(row: Row, part: str) -> float:
     """Median of a part over the runs. Nobody waits within a benchmark: each point is a turn of its own."""
-    return 0.0 if part == "wait" else summarise(row["samples_ms"][part]).p50_s
+    return 0.0 if part == "wait" else statistics.median(row["samples_ms"][part])
 
 
 def _single(rows: Sequence[Row], at: int) -> list[Row]:

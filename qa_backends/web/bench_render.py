@@ -14,7 +14,7 @@ from qa_backends.web.wording import ratio_cell, seconds_left
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qa_backends.measure.compare import Change
+    from qa_backends.measure.compare import Comparison
     from qa_backends.measure.sweep import Sweep
 
 HEAD = ("backend", "device", "tokens", "batch", "p50, ms", "p90, ms", "first run, ms", "questions/s", "runs",
@@ -95,15 +95,23 @@ def _cells(row: dict[str, Any]) -> list[str]:
         f"{row['questions_per_second']:.1f}",
         runs,
         escape(ratio_cell(row["against_baseline"])),
-        f"{quality['f1']:.1f} on {quality['n']:,} questions" if quality else "–",
+        _quality(row),
         f"{agreement:.1f} %" if agreement is not None else "–",
-        escape(ran_sentence(Ran(**row["ran"]))) if row["ran"] else "transformers' pipeline, on the baseline's weights",
+        escape(ran_sentence(Ran(**row["ran"]))),
     ]
 
 
-def changes(found: Sequence[Change], then: dict[str, Any], name: str) -> str:
+def _quality(row: dict[str, Any]) -> str:
+    """F1 on how many questions, and on which device where it was another."""
+    if (found := row["quality"]) is None:
+        return "–"
+    elsewhere = "" if found["device"] == row["device"] else f", on {'GPU' if found['device'] == 'cuda' else 'CPU'}"
+    return f"{found['f1']:.1f} on {found['n']:,} questions{elsewhere}"
+
+
+def compared(comparison: Comparison, name: str) -> str:
     """The points of an opened file beside those shown."""
-    machine = Machine(**then["machine"])
+    found = comparison.changes
     if not found:
         return f'<p class="qa-status">{escape(name)} and what is shown here share no point.</p>'
     other = "" if all(each.same_weights for each in found) else " Some rows were measured on other weights."
@@ -119,7 +127,8 @@ def changes(found: Sequence[Change], then: dict[str, Any], name: str) -> str:
         ]
         for each in found
     ]
-    sentence = f"{name}: {machine.sentence(found[0].row['device'])}.{other}"
+    drift = " The intervals hold each run's own noise, not what changed on the machine between the two."
+    sentence = f"{name}: {comparison.machine.sentence(found[0].row['device'])}.{other}{drift}"
     return f'<p class="qa-status">{escape(sentence)}</p>' + table_of(CHANGE_HEAD, rows, "Then and now")
 
 

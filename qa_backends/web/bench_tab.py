@@ -8,7 +8,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from qa_backends import catalog
-from qa_backends.errors import QAError
-from qa_backends.measure.compare import changes
+from qa_backends.errors import InputError, QAError
+from qa_backends.measure.compare import compare
 from qa_backends.measure.plan import BATCHES, LENGTHS, PIPELINE, Plan, plan_from
 from qa_backends.measure.results import BENCHMARK, as_csv, as_text, measured_on_current_weights, read_results
 from qa_backends.measure.sweep import Sweep, sweep
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
 Content = dict[str, Any]
-Updates = tuple[Any, ...]
+Updates = dict[Any, Any]
+OWN = "Your measurement."
 SHOWN_AT = 128
 """The length the ladder and its neighbours start with, where it was measured."""
 HOW_TO_READ = (
@@ -43,8 +44,9 @@ HOW_TO_READ = (
 DOWNLOADS_KEPT = 32
 """Measurements whose files wait to be fetched; Gradio has a copy of its own of what a page offers."""
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-BENCHMARKS_AT_ONCE = 4
-"""They take turns point by point; more wait in Gradio's queue."""
+MOST_SECONDS_HERE = 60
+BENCHMARKS_AT_ONCE = 16
+"""They take turns, point by point."""
 CHARTS_IN_ROWS = (2, 2, 2, 1)
 
 
@@ -56,12 +58,21 @@ class Shown:
     whose: str
 
 
+@dataclass(slots=True)
+class _Run:
+    """A visitor's benchmark under way: whether to stop it, and how they look at its charts."""
+
+    log: bool
+    at: int | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
 class BenchTab:
     """Widgets of the tab, and the functions behind them."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._stops: dict[str, threading.Event] = {}
+        self._runs: dict[str, _Run] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="qa-benchmarks-")
         self._written: deque[Path] = deque()
         self._draw()
@@ -147,8 +158,8 @@ class BenchTab:
     def _wire(self) -> None:
         chosen = [self._backends, self._family, self._devices, self._lengths, self._batches, self._runs, self._seconds,
                   self._mixed, self._reference, self._log]  # fmt: skip
-        drawn_too = [*self._charts, self._table, self._at, self._caption]
-        outputs = [self._own, self._progress, self._stop, *drawn_too, self._command, self._json, self._csv]
+        outputs = [self._own, self._progress, self._stop, *self._charts, self._table, self._at, self._caption,
+                   self._command, self._json, self._csv, self._comparison]  # fmt: skip
         self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="bench",
                           concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE)  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
@@ -160,45 +171,65 @@ class BenchTab:
         self, backends: list[str], family: str, devices: list[str], lengths: list[str], batches: list[str],
         runs: float, seconds: float, mixed: bool, reference: bool, log: bool, request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
-        """Measures and draws each point as it comes; what is shown afterwards is the visitor's own."""
-        stop = self._stops[request.session_hash or ""] = threading.Event()
-        nothing = [gr.skip()] * (len(self._charts) + 6)
-        last: Sweep | None = None
-        points = -1
+        """Measures and draws each point as it comes; what is shown from the first on is the visitor's own."""
+        session = request.session_hash or ""
+        run = self._runs[session] = _Run(log=log)
+        state: Sweep | None = None
+        rows = 0
+        yield {self._comparison: "", self._progress: bench_render.running(0, 1, "Starting …")}
         try:
+            if float(seconds or 0) > MOST_SECONDS_HERE:
+                raise InputError(
+                    f"On this page a point takes at most {MOST_SECONDS_HERE} seconds, so that others get their turn. "
+                    "The command line takes more."
+                )
             plan = Plan(
                 family=family, backends=tuple(backends), devices=tuple(devices), lengths=tuple(map(int, lengths)),
                 batches=tuple(map(int, batches)), runs=int(runs or 0), seconds=float(seconds or 0), mixed=mixed,
                 reference=PIPELINE if reference else None,
             )  # fmt: skip
-            states = Worker[Sweep](
-                lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=stop.is_set)
-            )
-            for state in states:
-                last = state
-                progress = (gr.skip(), bench_render.progress(state), gr.Button(interactive=not stop.is_set()))
-                grown = len(state.rows) > points and state.rows
-                points = len(state.rows)
-                yield (*progress, *(_drawn_too(state, log) if grown else nothing[:-3]), *nothing[-3:])
+            for state in Worker[Sweep](
+                lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=run.stop.is_set)
+            ):
+                stop = gr.Button(interactive=bool(state.status) and not run.stop.is_set())
+                grown = self._grown(state, run) if len(state.rows) > rows else {}
+                rows = len(state.rows)
+                yield {self._progress: bench_render.progress(state), self._stop: stop, **grown}
         except QAError as error:
-            yield (gr.skip(), render.problem(str(error)), gr.Button(interactive=False), *nothing)
+            yield {self._progress: render.problem(str(error)), self._stop: gr.Button(interactive=False)}
             return
         finally:
-            self._stops.pop(request.session_hash or "", None)
-        if last is None or not last.rows:
-            yield (gr.skip(), bench_render.progress(last) if last else "", gr.Button(interactive=False), *nothing)
-            return
-        shown = Shown(last.content(), "Your measurement.")
-        yield (shown, bench_render.progress(last), gr.Button(interactive=False), *_drawn_too(last, log),
-               plan.command(), *self._files(shown))  # fmt: skip
+            self._runs.pop(session, None)
+        if state is not None and state.rows:
+            shown = Shown(state.content(), OWN)
+            whole, flat = self._files(shown)
+            yield {
+                self._own: shown, self._caption: bench_render.caption(shown.content, OWN),
+                self._command: plan.command(), self._json: whole, self._csv: flat,
+            }  # fmt: skip
+
+    def _grown(self, state: Sweep, run: _Run) -> Updates:
+        """Everything that shows the rows, as the visitor has chosen to look at them meanwhile."""
+        shown = Shown(state.content(), OWN)
+        at = run.at if run.at in lengths_of(state.rows) else start_at(state.rows)
+        return {
+            self._own: shown,
+            **dict(zip(self._charts, drawn(state.rows, at, log=run.log), strict=True)),
+            self._table: bench_render.table(state.rows),
+            self._at: gr.Dropdown(lengths_of(state.rows), value=at),
+            self._caption: bench_render.caption(shown.content, OWN),
+        }
 
     def stop(self, request: gr.Request) -> Any:
         """Ends the visitor's own benchmark at its next run."""
-        if event := self._stops.get(request.session_hash or ""):
-            event.set()
+        if run := self._runs.get(request.session_hash or ""):
+            run.stop.set()
         return gr.Button(interactive=False)
 
-    def redraw(self, own: Shown | None, at: int | None, log: bool) -> list[Any]:
+    def redraw(self, own: Shown | None, at: int | None, log: bool, request: gr.Request) -> list[Any]:
+        """The charts as the visitor wants them; a benchmark under way goes on drawing them so."""
+        if run := self._runs.get(request.session_hash or ""):
+            run.at, run.log = at, log
         shown = own or shipped()
         rows = shown.content["rows"] if shown else []
         return drawn(rows, int(at or start_at(rows)), log=log)
@@ -210,7 +241,7 @@ class BenchTab:
             return render.problem("There is nothing to compare with yet. Start a benchmark first.")
         try:
             then = read_results(Path(path), "benchmark")
-            return bench_render.changes(changes(then, shown.content), then, Path(path).name)
+            return bench_render.compared(compare(then, shown.content), Path(path).name)
         except QAError as error:
             return render.problem(str(error))
 
@@ -224,13 +255,6 @@ class BenchTab:
         whole.write_text(as_text(shown.content), encoding="utf-8")
         flat.write_text(as_csv(shown.content["rows"]), encoding="utf-8")
         return str(whole), str(flat)
-
-
-def _drawn_too(state: Sweep, log: bool) -> list[Any]:
-    at = start_at(state.rows)
-    menu = gr.Dropdown(lengths_of(state.rows), value=at)
-    caption = bench_render.caption(state.content(), "Your measurement.")
-    return [*drawn(state.rows, at, log=log), bench_render.table(state.rows), menu, caption]
 
 
 def drawn(rows: list[Content], at: int, *, log: bool) -> list[Any]:

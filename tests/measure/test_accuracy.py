@@ -208,6 +208,44 @@ def test_intervals_hold_the_figures_and_shrink_with_more_questions() -> None:
 def test_agreement_counts_answers_that_are_the_baselines() -> None:
     found = [score(question("Rome", name="1"), answer("Rome")), score(question("Rome", name="2"), answer("Venice"))]
     assert summarise(found, seconds=1).agreement is None
-    assert summarise(found, seconds=1, baseline=answers_by_id(found)).agreement == 100
-    assert summarise(found, seconds=1, baseline={"1": "Rome", "2": "Rome"}).agreement == 50
-    assert summarise(found, seconds=1, baseline={"1": ""}).agreement == 0
+    assert summarise(found, seconds=1, baseline=list(answers_by_id(found).values())).agreement == 100
+    assert summarise(found, seconds=1, baseline=["Rome", "Rome"]).agreement == 50
+    assert summarise(found, seconds=1, baseline=["", ""]).agreement == 0
+
+
+def test_questions_that_share_an_id_are_still_compared_one_by_one() -> None:
+    found = [score(question("Rome", name="1"), answer("Rome")), score(question("Rome", name="1"), answer("Venice"))]
+    assert summarise(found, seconds=1, baseline=["Rome", "Venice"]).agreement == 100
+
+
+def test_a_gold_answer_of_articles_alone_does_not_count() -> None:
+    """As the official script drops it: an empty answer would equal it."""
+    assert not scored("", "the", "the Rhine").exact
+    assert scored("Rhine", "the", "the Rhine").exact
+
+
+def test_a_group_of_long_texts_is_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accuracy, "CHARACTERS_AT_ONCE", 100)
+    monkeypatch.setattr(accuracy, "TURN_S", 1e9)
+    sizes: list[int] = []
+
+    def answer_all(queries: Sequence[Query]) -> tuple[list[Answer], float]:
+        sizes.append(sum(len(each.context) for each in queries))
+        return [answer("")] * len(queries), 1.0
+
+    texts = [10, 10, 90, 300, 50, 40, 20]
+    asked = [Question(str(number), "", "?", "x" * length, ()) for number, length in enumerate(texts)]
+    found, seconds = evaluate(answer_all, asked)
+    assert sizes == [20, 90, 300, 90, 20]
+    assert len(found) == len(asked) and seconds == 5.0
+
+
+def test_a_slow_backend_is_asked_few_questions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def answer_all(queries: Sequence[Query]) -> tuple[list[Answer], float]:
+        sizes.append(len(queries))
+        return [answer("")] * len(queries), 2.0 * len(queries)
+
+    evaluate(answer_all, [question()] * 30)
+    assert sizes[0] == 16 and set(sizes[1:]) == {2}, "two seconds a question, five a turn"

@@ -12,18 +12,23 @@ import pytest
 from helpers import ROOT
 
 from qa_backends.errors import InputError
-from qa_backends.measure.compare import changes
+from qa_backends.measure.compare import compare
 from qa_backends.measure.results import BENCHMARK, SCHEMA, as_csv, as_text, read_results, write_results
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
+MACHINE = {"processor": "Abacus", "threads": 2, "memory_gib": 24, "gpu": None, "system": "Linux", "python": "3.11",
+           "versions": {}, "date": "2026-01-02"}  # fmt: skip
+
+
 def row(p50: float, **other: Any) -> dict[str, Any]:
     samples = [p50 * (1 + step / 100) for step in range(-5, 6)]
     return {
         "backend": "minilm/baseline", "device": "cpu", "tokens": 128, "batch": 1, "order": "equal", "checkpoint": "abc",
-        "p50_ms": p50, "against_baseline": {"value": 2.0, "low": 1.5}, "ran": {"notes": ["a", "b"]}, "blocks": [11],
+        "p50_ms": p50, "against_baseline": {"value": 2.0, "low": 1.5}, "blocks": [11],
+        "ran": {"notes": ["a", "b"], "file_hash": "abc"},
         "samples_ms": {"tokenise": [0.0] * 11, "forward": samples, "decode": [0.0] * 11},
     } | other  # fmt: skip
 
@@ -62,19 +67,40 @@ def test_the_csv_has_a_column_for_what_is_nested_and_no_samples() -> None:
 
 
 def test_two_files_are_compared_where_they_share_a_point() -> None:
-    then = {"rows": [row(10.0), row(7.0, tokens=32)]}
+    then = {"machine": MACHINE, "rows": [row(10.0), row(7.0, tokens=32)]}
     now = {"rows": [row(5.0, checkpoint="def"), row(3.0, batch=8)]}
-    (change,) = changes(then, now)
+    found = compare(then, now)
+    (change,) = found.changes
+    assert found.machine.date == "2026-01-02"
     assert (change.then_ms, change.now_ms, change.same_weights) == (10.0, 5.0, False)
     assert change.speed_up is not None and change.speed_up.value == pytest.approx(2.0)
     assert 1.8 < change.speed_up.low <= 2.0 <= change.speed_up.high < 2.2
 
 
-@pytest.mark.parametrize("rows", [[{}], ["a row"], [row(1.0, p50_ms="fast")], [row(1.0, samples_ms={"forward": ["x"]})],
-                                  None], ids=["empty", "text", "no number", "bad samples", "none"])  # fmt: skip
-def test_rows_that_are_not_a_benchmarks_get_a_sentence(rows: Any) -> None:
-    with pytest.raises(InputError, match="not those of a benchmark"):
-        changes({"rows": rows}, {"rows": [row(1.0)]})
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"rows": [{}]},
+        {"rows": ["a row"]},
+        {"rows": None},
+        {"rows": [row(1.0, p50_ms="fast")]},
+        {"rows": [row(1.0, samples_ms={"forward": ["x"]})]},
+        {"rows": [row(1.0, samples_ms={"forward": [float("nan")] * 9})]},
+        {"rows": [row(1.0, samples_ms={"forward": [-1.0] * 9})]},
+        {"rows": [row(1.0, samples_ms={"forward": [1.0] * 6_000})]},
+        {"rows": [row(1.0, samples_ms=[1.0])]},
+        {"rows": [row(1.0, p50_ms=10**400)]},
+        {"rows": [row(1.0, checkpoint=None, ran=None)]},
+        {"rows": [], "machine": "a fast one"},
+        {"rows": [], "machine": {"processor": "a fast one"}},
+    ],
+    ids=["empty", "text", "none", "no number", "no times", "not numbers", "negative", "too many", "no parts",
+         "a number too long", "no weights",
+         "machine a text", "machine half"],
+)  # fmt: skip
+def test_what_no_benchmark_writes_gets_a_sentence(then: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="does not hold what a benchmark writes"):
+        compare({"machine": MACHINE} | then, {"rows": [row(1.0)]})
 
 
 def test_every_field_of_a_benchmark_is_documented() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from qa_backends.contract import StageTimes
-from qa_backends.measure.rounds import WARM_UP_RUNS, take_turns
-from qa_backends.measure.statistics import speed_up, summarise
+from qa_backends.measure.rounds import WARM_UP_RUNS, blocks_for, take_turns
+from qa_backends.measure.statistics import speed_up, summarise, unstable
 from qa_backends.web.wording import ratio_sentence
 
 
@@ -103,3 +103,45 @@ def test_the_time_given_is_kept() -> None:
     *_, samples = take_turns({"a": quick, "b": quick}, seconds=1.0)
     assert time.perf_counter() - began < 2.0
     assert samples.speed_up("b", "a") is not None
+
+
+def test_runs_of_one_round_do_not_count_as_independent() -> None:
+    """Rounds that differ while their runs are alike: the interval is that of the rounds."""
+    rng = np.random.default_rng(5)
+    level = np.repeat(rng.normal(1, 0.2, size=12), 3)
+    slow, fast = list(3 * np.ones(36)), list(level)
+    by_round, by_run = speed_up(slow, fast, [3] * 12), speed_up(slow, fast)
+    assert by_round is not None and by_run is not None
+    assert by_round.value == by_run.value
+    assert by_round.high - by_round.low > 1.2 * (by_run.high - by_run.low)
+
+
+def test_rounds_of_different_sizes_are_resampled_whole() -> None:
+    same = speed_up([2.0] * 13, [1.0] * 13, [1, 3, 3, 3, 3])
+    assert same is not None and (same.value, same.low, same.high, same.runs) == (2.0, 2.0, 2.0, 13)
+    assert speed_up([2.0] * 10, [1.0] * 10, [1, 3, 3, 3]) is None, "four rounds are too few"
+
+
+@pytest.mark.parametrize(
+    ("medians", "expected"),
+    [((1.0, 1.0, 1.0), False), ((1.0, 1.05, 1.09), False), ((1.0, 1.05, 1.12), True), ((1.12, 1.0, 1.0), True)],
+)
+def test_a_row_is_unstable_when_its_last_three_blocks_differ(medians: tuple[float, ...], expected: bool) -> None:
+    samples = [9.0] + [value + noise for value in medians for noise in (-0.5, 0.0, 0.5)]
+    assert unstable(samples, [1, 3, 3, 3]) is expected
+
+
+def test_what_came_before_the_last_three_blocks_does_not_make_a_row_unstable() -> None:
+    assert not unstable([5.0, 1.0, 1.0, 1.0], [1, 1, 1, 1])
+    assert not unstable([5.0, 1.0], [1, 1]), "two blocks say nothing yet"
+
+
+def test_the_99th_percentile_needs_a_thousand_runs() -> None:
+    assert summarise([1.0] * 999).p99_s is None
+    assert summarise([float(each) for each in range(1, 1001)]).p99_s == pytest.approx(990.01)
+
+
+@pytest.mark.parametrize(("runs", "rounds", "per_block"), [(5, 5, 1), (6, 6, 1), (9, 5, 2), (30, 11, 3), (31, 11, 3)])
+def test_few_runs_come_in_small_blocks_so_that_there_are_five_rounds(runs: int, rounds: int, per_block: int) -> None:
+    assert blocks_for(runs) == (rounds, per_block)
+    assert rounds >= 5 and runs <= 1 + (rounds - 1) * per_block < runs + per_block

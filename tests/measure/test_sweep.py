@@ -70,13 +70,11 @@ def test_the_command_repeats_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
         return Sweep(plan, {})
 
     monkeypatch.setattr(module, "sweep", spy)
-    monkeypatch.setattr(measuring, "say", lambda _: None)
-    monkeypatch.setattr("qa_backends.measure.results.write_results", lambda *_: None)
     words = shlex.split(plan.command())
     assert words[:4] == ["python", "-m", "qa_backends", "bench"]
     from typer.testing import CliRunner
 
-    assert CliRunner().invoke(measuring.app, words[3:]).exit_code == 0
+    CliRunner().invoke(measuring.app, words[3:])
     assert seen == [plan]
 
 
@@ -123,11 +121,11 @@ def test_stopping_in_the_middle_of_a_point_keeps_its_whole_rounds(runtime: Runti
     stop = threading.Event()
 
     def watch(state: Sweep) -> None:
-        if ": 7 runs" in state.status:
+        if ": 16 runs" in state.status:
             stop.set()
 
     found = sweep(runtime, small(runs=300), emit=watch, stopped=stop.is_set)
-    assert {row["runs"] for row in found.rows} == {7}
+    assert {row["runs"] for row in found.rows} == {16}
 
 
 def test_a_point_too_slow_for_its_seconds_is_left_out_with_a_sentence(
@@ -165,47 +163,76 @@ def test_a_backend_that_cannot_load_is_left_out_while_the_others_are_measured(
 
 
 def test_a_question_and_a_benchmark_never_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody asks again and again while a benchmark runs; each waits for the other's turn to end."""
+    """Somebody asks again and again while a benchmark runs; what the engine runs never mixes the two within a point."""
     runtime = Runtime()
-    inside: list[str] = []
-    overlaps: list[list[str]] = []
-    real = Runtime.turn
+    row = catalog.backend("baseline")
+    with runtime.turn("cpu") as turn:
+        engine = runtime.get(MINILM, row, "cpu").engine
+        own = turn.prepare(MINILM, Query(QUESTION, TEXT)).windows.seq_len
+    real, ran = engine.forward, []
+    lengths = (32, 48, 64, 96)
+    assert own not in lengths
 
-    class Watched:
-        """A turn that notes who else is in one."""
+    def forward(windows: Windows) -> SpanLogits:
+        ran.append(windows.seq_len)
+        return real(windows)
 
-        def __init__(self, device: str, say: object) -> None:
-            self._turn = real(runtime, device, say)
-
-        def __enter__(self):  # noqa: ANN204
-            entered = self._turn.__enter__()
-            inside.append(threading.current_thread().name)
-            if len(inside) > 1:
-                overlaps.append(list(inside))
-            return entered
-
-        def __exit__(self, *trouble: object) -> None:
-            inside.remove(threading.current_thread().name)
-            self._turn.__exit__(*trouble)
-
-    monkeypatch.setattr(runtime, "turn", lambda device, say=None: Watched(device, say))
-    ended, order = threading.Event(), []
+    monkeypatch.setattr(engine, "forward", forward)
+    ended = threading.Event()
 
     def measure() -> None:
-        sweep(runtime, small(lengths=(32, 48, 64, 96)), emit=lambda state: order.append(("bench", len(state.rows))))
+        sweep(runtime, small(backends=("baseline",), lengths=lengths, runs=20))
         ended.set()
 
-    benchmark = threading.Thread(target=measure, name="bench")
+    benchmark = threading.Thread(target=measure)
     benchmark.start()
     waits = []
-    rows = [catalog.backend("baseline")]
     while not ended.is_set():
-        found = ask(runtime, MINILM, rows, Query(QUESTION, TEXT), "cpu", seconds=0)
-        order.append(("question", len(waits)))
+        found = ask(runtime, MINILM, [row], Query(QUESTION, TEXT), "cpu", seconds=0)
         assert found.outcomes[0].reading is not None
         waits.append(found.outcomes[0].reading.times.wait_s)
     benchmark.join()
-    assert overlaps == []
+    for length in lengths[:-1]:  # the last one is measured alone too, in a turn of its own
+        first, last = ran.index(length), len(ran) - 1 - ran[::-1].index(length)
+        assert set(ran[first : last + 1]) == {length}
     assert max(waits) > 0.05, "a question that comes during a point waits for it"
-    first, last = order.index(("question", 0)), len(order) - 1 - order[::-1].index(("bench", 8))
-    assert first < last, "and does not wait for the whole benchmark"
+    assert own in ran[ran.index(32) : len(ran) - 1 - ran[::-1].index(96)], "but not for the whole benchmark"
+
+
+def test_a_backend_that_dies_at_a_point_is_left_out_there_and_the_others_are_measured(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with runtime.turn("cpu"):
+        engine = runtime.get(MINILM, catalog.backend("pruned"), "cpu").engine
+    real, calls = engine.forward, []
+
+    def die_later(windows: Windows) -> SpanLogits:
+        calls.append(windows)
+        if len(calls) > 12:
+            raise MemoryError("no memory left on the device")
+        return real(windows)
+
+    monkeypatch.setattr(engine, "forward", die_later)
+    found = sweep(runtime, small(lengths=(32, 64)))
+    places = [(row["backend"], row["tokens"]) for row in found.rows]
+    assert places == [("minilm/baseline", 32), ("minilm/baseline", 64), ("minilm/pruned", 64)]
+    assert [(each["backend"], each["point"]) for each in found.left_out] == [("pruned", "32 tokens, batch 1, CPU")]
+    assert "no memory left" in found.left_out[0]["why"]
+
+
+def test_stopping_works_while_others_have_their_turn(runtime: Runtime) -> None:
+    stop = threading.Event()
+    statuses: list[str] = []
+
+    def watch(state: Sweep) -> None:
+        statuses.append(state.status)
+        if state.status.startswith("Waiting"):
+            stop.set()
+
+    with runtime.turn("cpu"):
+        found = sweep(runtime, SMALL, emit=watch, stopped=stop.is_set)
+    assert found.rows == [] and not found.complete and statuses[-1] == ""
+
+
+def test_a_backend_named_twice_is_measured_once() -> None:
+    assert [row.name for row in small(backends=("pruned", "baseline", "pruned")).rows] == ["baseline", "pruned"]

@@ -135,6 +135,24 @@ def test_pruning_reaches_its_density_and_packs(method: str, tmp_path: Path) -> N
     assert steps
 
 
+def test_a_pruned_checkpoint_is_trained_on_without_losing_more(tmp_path: Path) -> None:
+    teacher = random_bert(tmp_path / "teacher", columns=96)
+
+    def prune(folder: str, passes: float, start: Path | None) -> Path:
+        run = plan(tmp_path / folder, passes=passes, learning_rate=1e-3, max_tokens=1024)
+        pruning = Pruning(
+            QUESTIONS, method="importance", teacher=teacher, density=0.5, plan=run, progress=lambda _: None, start=start
+        )
+        return pruning.run()
+
+    first = prune("first", 4, None)
+    second = prune("second", 2, first)
+    assert [each.name for each in (tmp_path / "second").glob("stage-*")] == ["stage-0"], "nothing is left to cut"
+    before, after = load_model(first), load_model(second)
+    assert encoder_parameters(after) == encoder_parameters(before)
+    assert any(not one.equal(other) for one, other in zip(before.parameters(), after.parameters(), strict=True))
+
+
 def test_a_pruning_folder_holds_one_run(tiny: Path, tmp_path: Path) -> None:
     run = plan(tmp_path / "run", passes=1, learning_rate=1e-3, max_tokens=1024)
 

@@ -9,8 +9,9 @@ import pytest
 from qa_backends import catalog
 from qa_backends.contract import Answer, Span
 from qa_backends.measure.accuracy import score
-from qa_backends.measure.compare import Change
+from qa_backends.measure.compare import Change, Comparison
 from qa_backends.measure.evaluation import Difference
+from qa_backends.measure.machine import Machine
 from qa_backends.measure.plan import Plan
 from qa_backends.measure.statistics import Ratio
 from qa_backends.measure.sweep import Sweep
@@ -22,8 +23,8 @@ EVIL = "<img src=x onerror=alert(1)>"
 RATIO = {"backend": "minilm/baseline", "value": 2.0, "low": 1.9, "high": 2.1, "runs": 31}
 RAN = {"device": "CPU", "provider": "PyTorch CPU", "precision": "FP32", "threads": 2, "fused_ops": {}, "file_hash": "a",
        "versions": {}, "notes": []}  # fmt: skip
-QUALITY = {"data": "dev", "n": 11_873, "exact": 65.0, "f1": 68.5, "f1_interval": {"low": 67.7, "high": 69.3},
-           "agreement": 91.25}  # fmt: skip
+QUALITY = {"device": "cpu", "data": "dev", "n": 11_873, "exact": 65.0, "f1": 68.5,
+           "f1_interval": {"low": 67.7, "high": 69.3}, "agreement": 91.25}  # fmt: skip
 MACHINE = {"processor": "Abacus", "threads": 2, "memory_gib": 24, "gpu": None, "system": "Linux", "python": "3.11",
            "versions": {}, "date": "2026-01-02"}  # fmt: skip
 
@@ -40,7 +41,7 @@ def row(name: str, tokens: int | None, p50: float, **other: Any) -> dict[str, An
 
 FAST = {"against_baseline": RATIO, "against_previous": RATIO}
 ROWS = [
-    row("baseline", 32, 8.0), row("pruned", 32, 4.0, **FAST), row("hf-pipeline", 32, 9.0, quality=None, ran=None),
+    row("baseline", 32, 8.0), row("pruned", 32, 4.0, **FAST), row("hf-pipeline", 32, 9.0, quality=None, bytes=None),
     row("baseline", 128, 18.0), row("pruned", 128, 9.0, **FAST),
     row("pruned-ort", 128, 8.0, against_baseline=RATIO, against_previous=RATIO | {"backend": "minilm/pruned"}),
     row("baseline", 128, 80.0, batch=8, questions=8, questions_per_second=100.0),
@@ -109,6 +110,8 @@ def test_the_table_says_runs_interval_stability_quality_and_what_ran() -> None:
     html = bench_render.table([row("pruned", 32, 4.0, unstable=True, **FAST)])
     for said in ("31 <em>unstable</em>", "2.00× [1.90–2.10]", "68.5 on 11,873 questions", "91.2 %", "PyTorch CPU"):
         assert said in html, said
+    elsewhere = bench_render.table([row("pruned", 32, 4.0, device="cuda")])
+    assert "68.5 on 11,873 questions, on CPU" in elsewhere
     tie = row("pruned", 32, 4.0, against_baseline=RATIO | {"low": 0.98})
     assert "tie [0.98–2.10]" in bench_render.table([tie])
 
@@ -132,9 +135,9 @@ def test_captions_name_machine_date_and_agreement() -> None:
 
 
 def test_names_from_an_opened_file_are_never_markup() -> None:
-    machine = MACHINE | {"processor": EVIL}
+    machine = Machine(**MACHINE | {"processor": EVIL})
     change = Change(ROWS[0], 10.0, 8.0, Ratio(1.25, 1.2, 1.3, 31), same_weights=False)
-    html = bench_render.changes([change], {"machine": machine}, EVIL + ".json")
+    html = bench_render.compared(Comparison(machine, (change,)), EVIL + ".json")
     assert EVIL not in html and "other weights" in html and "1.25×" in html
 
 

@@ -72,7 +72,7 @@ class BenchTab:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._runs: dict[str, _Run] = {}
+        self._under_way: dict[str, _Run] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="qa-benchmarks-")
         self._written: deque[Path] = deque()
         self._draw()
@@ -173,7 +173,7 @@ class BenchTab:
     ) -> Iterator[Updates]:  # fmt: skip
         """Measures and draws each point as it comes; what is shown from the first on is the visitor's own."""
         session = request.session_hash or ""
-        run = self._runs[session] = _Run(log=log)
+        run = self._under_way[session] = _Run(log=log)
         state: Sweep | None = None
         rows = 0
         yield {self._comparison: "", self._progress: bench_render.running(0, 1, "Starting …")}
@@ -199,7 +199,7 @@ class BenchTab:
             yield {self._progress: render.problem(str(error)), self._stop: gr.Button(interactive=False)}
             return
         finally:
-            self._runs.pop(session, None)
+            self._under_way.pop(session, None)
         if state is not None and state.rows:
             shown = Shown(state.content(), OWN)
             whole, flat = self._files(shown)
@@ -222,13 +222,13 @@ class BenchTab:
 
     def stop(self, request: gr.Request) -> Any:
         """Ends the visitor's own benchmark at its next run."""
-        if run := self._runs.get(request.session_hash or ""):
+        if run := self._under_way.get(request.session_hash or ""):
             run.stop.set()
         return gr.Button(interactive=False)
 
     def redraw(self, own: Shown | None, at: int | None, log: bool, request: gr.Request) -> list[Any]:
         """The charts as the visitor wants them; a benchmark under way goes on drawing them so."""
-        if run := self._runs.get(request.session_hash or ""):
+        if run := self._under_way.get(request.session_hash or ""):
             run.at, run.log = at, log
         shown = own or shipped()
         rows = shown.content["rows"] if shown else []

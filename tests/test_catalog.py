@@ -111,7 +111,7 @@ def test_the_pruned_checkpoint_is_smaller_and_says_so() -> None:
     before, after = read_manifest(BASELINE), read_manifest(pruned)
     assert after.encoder_parameters <= 0.5 * before.encoder_parameters
     assert after.bytes < before.bytes
-    assert after.parent == before.files["model.safetensors"]
+    assert after.settings["teacher"] == before.files["model.safetensors"]
 
 
 @pytest.mark.gpu

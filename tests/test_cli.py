@@ -141,6 +141,18 @@ def test_evaluate_scores_a_part_of_a_file(run, tmp_path: Path) -> None:  # noqa:
     assert len(json.loads(saved.read_text())["rows"]) == 1, "the same measurement replaces the old one"
 
 
+def test_progress_comes_in_lines_where_stderr_is_no_terminal(
+    run,  # noqa: ANN001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("qa_backends.commands.terminal.LINE_EVERY_S", 0.0)
+    done = run("evaluate", "--backend", "baseline", "--data", "own", "--limit", "40")
+    lines = [line.split() for line in done.err.splitlines() if line.startswith("questions")]
+    assert lines[-1][1] == "40/40"
+    assert [int(line[1].split("/")[0]) for line in lines] == sorted(int(line[1].split("/")[0]) for line in lines)
+    assert "\x1b" not in done.err, "a log file gets no control sequences"
+
+
 def test_build_reports_each_step(run) -> None:  # noqa: ANN001
     (built,) = json.loads(run("build", "--backend", "pruned-ort-fp16", "--json").out)
     assert built["step"] == "onnx-fused-fp16"
@@ -177,6 +189,7 @@ def test_ctrl_c_ends_a_benchmark_and_keeps_what_was_measured(
     from qa_backends.measure import sweep as module
 
     real = module.sweep
+    before = signal.getsignal(signal.SIGINT)
 
     def interrupted(runtime, plan, *, emit, stopped):  # noqa: ANN001, ANN202
         def watch(state: module.Sweep) -> None:
@@ -192,7 +205,7 @@ def test_ctrl_c_ends_a_benchmark_and_keeps_what_was_measured(
     assert run("bench", *options).code == 0
     content = json.loads(saved.read_text())
     assert [row["tokens"] for row in content["rows"]] == [32] and not content["complete"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_benchmark_of_which_nothing_is_left_saves_nothing(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ ASSETS = Path(__file__).resolve().parent.parent.parent / "assets"
 
 WIDTH_OF_A_FILE = 120
 """Columns of a table that goes to a file or a pipe, which has no width of its own."""
+LINE_EVERY_S = 20.0
+"""How often a line of progress comes where there is no bar."""
 errors = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 console = Console(
     highlight=False, markup=False, emoji=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_OF_A_FILE
@@ -63,13 +66,22 @@ def questions_of(data: Path) -> list[Question]:
 
 @contextmanager
 def bar(what: str, total: int | None) -> Iterator[Any]:
-    """A progress bar on stderr; gives the function that sets how much is done, with a note, and of how much."""
-    note = TextColumn("{task.fields[note]}")
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note)
-    with Progress(*columns, console=errors) as progress:
+    """A progress bar on stderr; gives the function that sets how much is done, with a note, and of how much.
+
+    A file or a pipe cannot redraw a bar; there, a line of the same content comes now and then.
+    """
+    note, left = TextColumn("{task.fields[note]}"), TimeRemainingColumn()
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), left, note)
+    redrawn = errors.is_terminal
+    with Progress(*columns, console=errors, disable=not redrawn) as progress:
         task = progress.add_task(what, total=total, note="")
+        last_line = time.monotonic()
 
         def advance(done: int, note: str = "", of: int | None = total) -> None:
+            nonlocal last_line
             progress.update(task, completed=done, note=note, total=of)
+            if not redrawn and time.monotonic() - last_line >= LINE_EVERY_S:
+                last_line = time.monotonic()
+                errors.print(what, f"{done:,}/{of or '?'}", left.render(progress.tasks[0]), note)
 
         yield advance

@@ -42,7 +42,7 @@ def open_page(browser: Browser, url: str) -> Iterator[Callable[..., Page]]:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(url + query)
-        page.wait_for_selector("#qa-ask")
+        page.wait_for_selector("#qa-latency .main-svg")  # the boxes are drawn before; what is typed too early is lost
         return page
 
     yield open_it

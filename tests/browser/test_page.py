@@ -150,7 +150,7 @@ def test_no_request_leaves_the_machine(browser: Browser, url: str) -> None:
     elsewhere: list[str] = []
     page.on("request", lambda request: None if local(request.url) else elsewhere.append(request.url))
     page.goto(url)
-    page.wait_for_selector("#qa-ask")
+    page.wait_for_selector("#qa-latency .main-svg")
     ask(page)
     for tab in ("Benchmark", "Accuracy"):
         page.get_by_role("tab", name=tab).click()

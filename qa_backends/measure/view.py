@@ -117,7 +117,8 @@ def ran_sentence(ran: Ran) -> str:
     """What really ran, in a line."""
     fused = f"{sum(ran.fused_ops.values())} fused operators" if ran.fused_ops else ""
     threads = f"{ran.threads} thread{'s' if ran.threads != 1 else ''}" if ran.device == "CPU" else ""
-    return ", ".join(part for part in (ran.provider, ran.device, ran.precision, threads, fused, *ran.notes) if part)
+    device = "" if ran.provider.endswith(ran.device) else ran.device
+    return ", ".join(part for part in (ran.provider, device, ran.precision, threads, fused, *ran.notes) if part)
 
 
 def as_dict(view: View) -> dict[str, Any]:

@@ -113,12 +113,8 @@ class AskTab:
         with gr.Accordion("Copy as code, or as a link", open=False):
             gr.HTML(f'<p class="qa-parts">{LINK_NOTE}</p>')
             shown = (first["question"], first["context"], catalog.default_family(), catalog.PRESELECTED, there[0])
-            self._python = gr.Code(
-                share.as_python(*shown), label="Python", language="python", interactive=False, wrap_lines=True
-            )
-            self._shell = gr.Code(
-                share.as_shell(*shown), label="Command line", language="shell", interactive=False, wrap_lines=True
-            )
+            self._python = gr.Code(share.as_python(*shown), label="Python", **share.CODE_BOX)
+            self._shell = gr.Code(share.as_shell(*shown), label="Command line", **share.CODE_BOX)
 
     def _wire(self) -> None:
         gr.on(

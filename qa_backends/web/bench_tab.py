@@ -21,7 +21,7 @@ from qa_backends.measure.compare import compare
 from qa_backends.measure.plan import BATCHES, LENGTHS, PIPELINE, Plan, plan_from
 from qa_backends.measure.results import BENCHMARK, as_csv, as_text, measured_on_current_weights, read_results
 from qa_backends.measure.sweep import Sweep, sweep
-from qa_backends.web import bench_charts, bench_render, render
+from qa_backends.web import bench_charts, bench_render, render, share
 from qa_backends.web.choices import backend_choices, device_choices, family_choices
 from qa_backends.web.worker import Worker
 
@@ -150,7 +150,7 @@ class BenchTab:
         self._comparison = gr.HTML("", elem_id="qa-bench-comparison")
         self._command = gr.Code(
             plan_from(first.content["plan"]).command() if first else "", label="Repeat exactly this measurement",
-            language="shell", interactive=False, wrap_lines=True, lines=1, max_lines=4, elem_id="qa-bench-command",
+            elem_id="qa-bench-command", **share.CODE_BOX, max_lines=4,
         )  # fmt: skip
         with gr.Accordion("How to read this", open=False):
             gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')

@@ -54,7 +54,10 @@ def _row(turn: Turn, group: Family, query: Query, length: int, runs: int) -> dic
     tokenizer = Tokenizer.from_file(
         str(catalog.checkpoint_folder(group, catalog.BASELINE, turn.say) / "tokenizer.json")
     )
-    library_s = statistics.median(_tokenizer_call(tokenizer, query) for _ in range(runs))
+    library = []
+    for _ in range(runs):
+        _answer(turn, group, query)  # so that the model has used the caches before, as it has in an answer
+        library.append(_tokenizer_call(tokenizer, query))
 
     def median_ms(values: list[float]) -> float:
         return 1000 * statistics.median(values)
@@ -66,7 +69,7 @@ def _row(turn: Turn, group: Family, query: Query, length: int, runs: int) -> dic
         "tokenise_ms": median_ms([times.tokenise_s for _, times in found]),
         "decode_ms": median_ms([times.decode_s for _, times in found]),
         "bookkeeping_ms": median_ms([whole - times.compute_s for whole, times in found]),
-        "tokenizer_call_ms": 1000 * library_s,
+        "tokenizer_call_ms": median_ms(library),
         "model_ms": median_ms([times.forward_s for _, times in found]),
         "share_of_model": statistics.median((whole - times.forward_s) / times.forward_s for whole, times in found),
     }

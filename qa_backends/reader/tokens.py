@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,8 +95,8 @@ class WordPieces:
 
 
 def _tokens(encoding: Encoding) -> Tokens:
-    offsets = np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-    return Tokens(np.asarray(encoding.ids, dtype=np.int64), offsets)
+    offsets = np.fromiter(chain.from_iterable(encoding.offsets), dtype=np.int64, count=2 * len(encoding))
+    return Tokens(np.array(encoding.ids, dtype=np.int64), offsets.reshape(-1, 2))
 
 
 def _valid(text: str) -> str:

@@ -81,10 +81,10 @@ def by_tokens(windows: Windows, *, max_tokens: int) -> Iterator[IntArray]:
     Sorting by length keeps padding small; the longest batch comes first so that memory, if it runs out, does so early.
     What fits into one batch stays in its order.
     """
-    lengths = windows.lengths
     if windows.n_windows * windows.seq_len <= max_tokens:
         yield np.arange(windows.n_windows)
         return
+    lengths = windows.lengths
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):

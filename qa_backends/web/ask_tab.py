@@ -117,7 +117,7 @@ class AskTab:
             self._shell = gr.Code(share.as_shell(*shown), label="Command line", **share.CODE_BOX)
 
     def _wire(self) -> None:
-        gr.on(
+        asking = gr.on(
             [self._ask.click, self._question.submit],
             self.ask,
             [self.visit, *self.form],
@@ -127,7 +127,7 @@ class AskTab:
             trigger_mode="once",
             **RUN_TOGETHER,
         )
-        self._find.click(
+        finding = self._find.click(
             self.find,
             [self.visit, self._family, self._device],
             [*self.form, *self.outputs],
@@ -136,6 +136,9 @@ class AskTab:
             trigger_mode="once",
             **RUN_TOGETHER,
         )
+        # Both fill the same form, cards and visit: the one pressed last goes on.
+        gr.on([self._ask.click, self._question.submit], None, cancels=finding)
+        self._find.click(None, cancels=asking)
         self._link.change(None, self._link, None, js=SET_ADDRESS)
         for button, example in zip(self._examples, examples(), strict=True):
             button.click(

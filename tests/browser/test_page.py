@@ -111,6 +111,15 @@ def test_a_question_that_pruning_changes_is_found_and_asked(page: Page) -> None:
     assert first != second
 
 
+def test_asking_ends_the_search_for_another_question(page: Page) -> None:
+    page.click("#qa-find")
+    page.wait_for_selector("#qa-verdict:has-text('Looking for')")
+    ask(page, context=TEXT, question=QUESTION)
+    page.wait_for_timeout(4_000)
+    assert page.locator("#qa-question textarea, #qa-question input").input_value() == QUESTION
+    assert page.locator("#qa-history .scatterlayer .point").count() == 2, "one question, two backends"
+
+
 def test_it_fits_a_phone(phone: Page) -> None:
     ask(phone)
     width = phone.viewport_size["width"] if phone.viewport_size else 0

@@ -77,11 +77,11 @@ def bar(what: str, total: int | None) -> Iterator[Any]:
         task = progress.add_task(what, total=total, note="")
         last_line = time.monotonic()
 
-        def advance(done: int, note: str = "", of: int | None = total) -> None:
+        def advance(done: float, note: str = "", of: int | None = total) -> None:
             nonlocal last_line
             progress.update(task, completed=done, note=note, total=of)
             if not redrawn and time.monotonic() - last_line >= LINE_EVERY_S:
                 last_line = time.monotonic()
-                errors.print(what, f"{done:,}/{of or '?'}", left.render(progress.tasks[0]), note)
+                errors.print(what, f"{int(done):,}/{of or '?'}", left.render(progress.tasks[0]), note)
 
         yield advance

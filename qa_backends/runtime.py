@@ -14,6 +14,7 @@ from collections import OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from qa_backends import catalog
@@ -219,14 +220,15 @@ class Turn:
         return Reading(f"{group.name}/{row.name}", answer, times, prepared.windows.n_windows, ran, prepared.notices)
 
     def answer_all(
-        self, group: Family, row: Backend, prepared: Prepared, split: Split = length_batches
+        self, group: Family, row: Backend, prepared: Prepared, split: Split | None = None
     ) -> tuple[list[Answer], StageTimes]:
-        """One backend's answers to all prepared queries, timed together.
+        """One backend's answers to all prepared queries, timed together; ``split`` as in ``Reader.read``.
 
         Raises:
             BackendFailed: the engine died while answering; it is unloaded, so that the next question starts it afresh.
         """
         loaded = self.runtime.get(group, row, self.device, self.say)
+        split = split or partial(length_batches, device=self.device)
         try:
             with translated(f"{group.name}/{row.name}", "answering"):
                 return on_engine_thread(

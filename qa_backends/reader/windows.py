@@ -75,21 +75,26 @@ def cut(
     return windows
 
 
-def by_tokens(windows: Windows, *, max_tokens: int) -> Iterator[IntArray]:
-    """Rows to run together, longest first, each batch at most ``max_tokens`` with its padding (but one row at least).
+def by_tokens(windows: Windows, *, max_tokens: int, max_padding: float = 1.0) -> Iterator[IntArray]:
+    """Rows to run together, longest first: at most ``max_tokens`` a batch, ``max_padding`` of them padding.
 
-    Sorting by length keeps padding small; the longest batch comes first so that memory, if it runs out, does so early.
-    What fits into one batch stays in its order.
+    A row that is too long for any batch makes one by itself. Sorting by length keeps padding small; the longest batch
+    comes first so that memory, if it runs out, does so early. What fits into one batch stays in its order.
     """
-    if windows.n_windows * windows.seq_len <= max_tokens:
+    lengths = windows.lengths
+    computed = windows.n_windows * windows.seq_len
+    if computed <= max_tokens and computed - lengths.sum() <= max_padding * computed:
         yield np.arange(windows.n_windows)
         return
-    lengths = windows.lengths
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
-        count = max(1, max_tokens // int(lengths[order[start]]))
-        yield order[start : start + count]
+        longest = int(lengths[order[start]])
+        rows = order[start : start + max(1, max_tokens // longest)]
+        computed_by = longest * np.arange(1, len(rows) + 1)
+        little_padding = computed_by - np.cumsum(lengths[rows]) <= max_padding * computed_by
+        count = int(little_padding.sum())  # longest first, each row adds a greater share of padding than the last
+        yield rows[:count]
         start += count
 
 

@@ -181,6 +181,30 @@ def test_batches_are_filled_as_far_as_they_may_be() -> None:
     assert [len(rows) for rows in by_tokens(windows, max_tokens=19)] == [1] * 7
 
 
+@settings(deadline=None)
+@given(made=cuts(), max_tokens=st.integers(1, 400), max_padding=st.floats(0, 1))
+def test_batches_hold_no_more_padding_than_allowed_and_could_not_hold_the_next_window(
+    made: Cut, max_tokens: int, max_padding: float
+) -> None:
+    windows = made.windows
+    found = list(by_tokens(windows, max_tokens=max_tokens, max_padding=max_padding))
+    assert sorted(np.concatenate(found).tolist()) == list(range(windows.n_windows))
+    for rows, following in zip(found, [*found[1:], None], strict=True):
+        assert padding_share(windows, [rows]) <= max_padding + 1e-9
+        if following is not None:
+            more = np.append(rows, following[0])
+            too_long = len(more) * windows.lengths[more].max() > max_tokens
+            assert too_long or padding_share(windows, [more]) > max_padding - 1e-9
+
+
+def test_a_text_a_little_too_long_for_one_window_is_not_computed_as_two_whole_ones() -> None:
+    pair = (tokens(2, 1_000), tokens(20, 10_000))
+    windows = cut([pair], SPECIAL, ReaderSettings(max_seq_len=20, stride=5))
+    assert windows.lengths.tolist() == [20, 15]
+    assert [rows.tolist() for rows in by_tokens(windows, max_tokens=100, max_padding=0.08)] == [[0], [1]]
+    assert [rows.tolist() for rows in by_tokens(windows, max_tokens=100, max_padding=1.0)] == [[0, 1]]
+
+
 def test_batches_of_a_count_come_as_they_are_or_sorted_and_sorting_saves_padding() -> None:
     sizes = (3, 15, 4, 14, 5, 13, 6)
     windows = cut(

@@ -154,25 +154,33 @@ class Pruning:
         gates = Gates(model)
         worths = [torch.nn.Parameter(torch.zeros_like(each)) for each in (*gates.heads, *gates.columns)]
         heads, columns = worths[: len(gates.heads)], worths[len(gates.heads) :]
+        share = self._share_of_gates(model, gates)
         run = runner(model, self._plan.device)
 
         def forward(batch: Batch, step: int) -> Logits:
-            density = self._density_at(step)
-            gates.heads, gates.columns = masks(heads, density), masks(columns, density)
+            kept = self._kept_at(step, share)
+            gates.heads, gates.columns = masks(heads, kept), masks(columns, kept)
             return run(batch)
 
         folder = self._plan.folder / "movement"
         scores = {f"score.{number}": each for number, each in enumerate(worths)}
         self._train(learned(model), forward, self._steps, folder, scores)
         gates.remove()
-        cut_down(model, *([each > 0 for each in masks(kind, self.density)] for kind in (heads, columns)))
+        cut_down(model, *([each > 0 for each in masks(kind, share)] for kind in (heads, columns)))
         save_model(model, folder / "model", tokenizer_from=self.teacher, dtype=torch.float32)
         return folder / "model"
 
-    def _density_at(self, step: int) -> float:
-        """From 1 to the target by the cubic schedule of Zhu and Gupta 2017."""
+    def _share_of_gates(self, model: BertForQuestionAnswering, gates: Gates) -> float:
+        """Share of heads and of columns to keep for ``density``: norms and the outputs' biases are never cut."""
+        kinds = zip(layer_costs(model), (gates.heads, gates.columns), strict=True)
+        prunable = sum(cost * sum(len(layer) for layer in kind) for cost, kind in kinds)
+        whole = encoder_parameters(model)
+        return max(0.0, 1.0 - (1.0 - self.density) * whole / prunable)
+
+    def _kept_at(self, step: int, share: float) -> float:
+        """From 1 to ``share`` by the cubic schedule of Zhu and Gupta 2017."""
         done = min(1.0, step / max(1.0, self._steps * MASKING_SHARE))
-        return self.density + (1.0 - self.density) * (1.0 - done) ** 3
+        return share + (1.0 - share) * (1.0 - done) ** 3
 
     def _model(self, folder: Path) -> BertForQuestionAnswering:
         return trainable(folder, self._plan.device)

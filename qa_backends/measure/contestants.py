@@ -71,7 +71,8 @@ class Contestants:
         if contestant.name == PIPELINE:
             return partial(self._pipelines[turn.device], queries)
         row, group = catalog.backend(contestant.name), self._plan.group
-        return lambda: turn.answer_all(group, row, self._prepare(turn, queries), contestant.split)[1]
+        split = partial(contestant.split, device=turn.device)
+        return lambda: turn.answer_all(group, row, self._prepare(turn, queries), split)[1]
 
     def _prepare(self, turn: Turn, queries: Sequence[Query]) -> Prepared:
         """As a person's question is prepared where it is one, and together where they are many."""

@@ -10,7 +10,8 @@ from qa_backends import catalog
 from qa_backends.measure.plan import MIXED_BATCH, PIPELINE
 from qa_backends.measure.results import QUALITY, checkpoint_hash, shipped_accuracy
 from qa_backends.measure.statistics import summarise, unstable
-from qa_backends.reader.windows import by_count, padding_share
+from qa_backends.reader.reader import MAX_PADDING
+from qa_backends.reader.windows import by_count, by_tokens, padding_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,10 +43,11 @@ class Contestant:
     def key(self) -> str:
         return f"{self.name} {self.order}"
 
-    def split(self, windows: Windows) -> Iterable[IntArray]:
-        """Rows of each forward call; equal lengths make one batch, however many windows a length is cut into."""
-        size = windows.n_windows if self.order == "equal" else MIXED_BATCH
-        return by_count(windows, size=size, sort=self.order == "sorted")
+    def split(self, windows: Windows, device: str) -> Iterable[IntArray]:
+        """Rows of each forward call; equal lengths make one, and a second for the shorter windows of long texts."""
+        if self.order == "equal":
+            return by_tokens(windows, max_tokens=windows.n_windows * windows.seq_len, max_padding=MAX_PADDING[device])
+        return by_count(windows, size=MIXED_BATCH, sort=self.order == "sorted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def row_of(
     summary = summarise(compute)
     windows = measured.prepared.windows
     queries = len(measured.prepared.queries)
-    groups = list(contestant.split(windows))
+    groups = list(contestant.split(windows, point.device))
     shapes = [(len(rows), int(windows.lengths[rows].max())) for rows in groups]
     return {
         "backend": f"{measured.group.name}/{contestant.name}",

@@ -105,6 +105,20 @@ def test_a_small_sweep_measures_everything_it_promises(runtime: Runtime, monkeyp
     assert [row["backend"] for row in found.alone] == list(names)
 
 
+def test_a_text_of_two_windows_is_measured_as_it_is_answered(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = type(runtime.get(MINILM, catalog.backend("pruned"), "cpu").engine)
+    forward, calls = engine.forward, []
+
+    def counted(self: object, windows: Windows) -> SpanLogits:
+        calls.append(windows.input_ids.shape)
+        return forward(self, windows)
+
+    monkeypatch.setattr(engine, "forward", counted)
+    (row,) = list(sweep(runtime, small(backends=("pruned",), lengths=(512,)), emit=lambda _: None).rows)
+    assert (row["windows"], row["padding"]) == (2, 0)
+    assert {n_windows for n_windows, _ in calls} == {1}, "the shorter window is not padded to the longer"
+
+
 def test_stopping_keeps_what_was_measured(runtime: Runtime) -> None:
     stop = threading.Event()
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qa_backends.contract import ReaderSettings, Windows
+from qa_backends.contract import IntArray, ReaderSettings, Windows
 from qa_backends.reader.tokens import SpecialIds, Tokens
 from qa_backends.reader.windows import by_count, by_tokens, cut, padding_share, pieces
 
@@ -187,14 +187,18 @@ def test_batches_hold_no_more_padding_than_allowed_and_could_not_hold_the_next_w
     made: Cut, max_tokens: int, max_padding: float
 ) -> None:
     windows = made.windows
+
+    def padding(rows: IntArray) -> float:
+        return padding_share(windows.select(rows), [np.arange(len(rows))])
+
     found = list(by_tokens(windows, max_tokens=max_tokens, max_padding=max_padding))
     assert sorted(np.concatenate(found).tolist()) == list(range(windows.n_windows))
     for rows, following in zip(found, [*found[1:], None], strict=True):
-        assert padding_share(windows, [rows]) <= max_padding + 1e-9
+        assert padding(rows) <= max_padding + 1e-9
         if following is not None:
             more = np.append(rows, following[0])
             too_long = len(more) * windows.lengths[more].max() > max_tokens
-            assert too_long or padding_share(windows, [more]) > max_padding - 1e-9
+            assert too_long or padding(more) > max_padding - 1e-9
 
 
 def test_a_text_a_little_too_long_for_one_window_is_not_computed_as_two_whole_ones() -> None:

@@ -129,7 +129,7 @@ class AccuracyTab:
     def wire_ask(self, tab: AskTab, tabs: gr.Tabs) -> None:
         """A click on a differing question asks it in the first tab, of the same two backends."""
         self._ask_tab = tab
-        self._differing.click(
+        asking = self._differing.click(
             self.ask_it,
             [self._measured, self._one, self._other, tab.visit],
             [tabs, *tab.form, *tab.outputs],
@@ -137,6 +137,7 @@ class AccuracyTab:
             **RUN_TOGETHER,
             **PRIVATE,
         )
+        tab.add_filler([self._differing.click], asking)
 
     def start(
         self, backends: list[str], family: str, device: str, data: str, file: str | None, limit: float,

@@ -69,6 +69,7 @@ class AskTab:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._fillers: list[tuple[list[Any], Any]] = []
         self._draw()
         self._wire()
 
@@ -136,9 +137,8 @@ class AskTab:
             trigger_mode="once",
             **RUN_TOGETHER,
         )
-        # Both fill the same form, cards and visit: the one pressed last goes on.
-        gr.on([self._ask.click, self._question.submit], None, cancels=finding)
-        self._find.click(None, cancels=asking)
+        self.add_filler([self._ask.click, self._question.submit], asking)
+        self.add_filler([self._find.click], finding)
         self._link.change(None, self._link, None, js=SET_ADDRESS)
         for button, example in zip(self._examples, examples(), strict=True):
             button.click(
@@ -151,6 +151,13 @@ class AskTab:
         self._replay_button.click(
             self.replay, self.visit, [self.visit, self._replay], api_visibility="private", show_progress="hidden"
         )
+
+    def add_filler(self, triggers: list[Any], event: Any) -> None:
+        """Of all events that draw this tab's cards and write its visit, the one triggered last goes on, alone."""
+        for other_triggers, other in self._fillers:
+            gr.on(triggers, None, cancels=other)
+            gr.on(other_triggers, None, cancels=event)
+        self._fillers.append((triggers, event))
 
     def ask(
         self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str

@@ -131,7 +131,7 @@ def test_it_fits_a_phone(phone: Page) -> None:
 READ = (
     ".qa-answer", ".qa-time b", ".qa-time span", ".qa-parts", ".qa-text", ".qa-legend li", ".qa-header p", "#qa-ask",
     "#qa-context label > span", "#qa-backends label:has(input:checked)", "#qa-backends label:not(:has(input:checked))",
-    ".cm-content", ".cm-line > *", "label[data-testid=block-label]",
+    ".cm-content, .cm-content *", "label[data-testid=block-label]",
 )  # fmt: skip
 CONTRAST = """element => {
   const channel = byte => byte / 255 <= 0.03928 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4;
@@ -152,7 +152,9 @@ def test_it_reads_well_in_light_and_dark(open_page: Open, theme: str) -> None:
     page.click("button:has-text('Copy as code')")
     page.wait_for_selector(".cm-content")
     for place in READ:
-        for element in page.locator(f"{place} >> visible=true").all():
+        shown = page.locator(f"{place} >> visible=true").all()
+        assert shown, f"{place} is nowhere on the page"
+        for element in shown:
             assert element.evaluate(CONTRAST) >= 4.5, place
 
 

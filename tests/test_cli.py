@@ -13,9 +13,16 @@ import pytest
 from helpers import QUESTION, ROOT, TEXT
 
 from qa_backends.cli import main
+from qa_backends.measure import sweep as module
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from qa_backends.measure.plan import Plan
+    from qa_backends.runtime import Runtime
+
+    Run = Callable[..., "Done"]
 
 
 class Done:
@@ -26,7 +33,7 @@ class Done:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201 (a function)
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     def command(*arguments: str) -> Done:
         monkeypatch.setattr(sys, "argv", ["qa_backends", *arguments])
         with pytest.raises(SystemExit) as left:
@@ -37,7 +44,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):  #
     return command
 
 
-def test_answer_prints_the_promised_json(run) -> None:  # noqa: ANN001
+def test_answer_prints_the_promised_json(run: Run) -> None:
     done = run("answer", "--backend", "baseline", "--question", QUESTION, "--context", TEXT, "--json")
     found = json.loads(done.out)
     assert done.code == 0
@@ -49,7 +56,7 @@ def test_answer_prints_the_promised_json(run) -> None:  # noqa: ANN001
     assert found["ran"]["device"] == "CPU"
 
 
-def test_answer_reads_a_file_and_keeps_its_line_ends(run, tmp_path: Path) -> None:  # noqa: ANN001
+def test_answer_reads_a_file_and_keeps_its_line_ends(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_bytes(("First line.\r\n" + TEXT).encode())
     done = run("answer", "--backend", "baseline", "--question", QUESTION, "--context-file", str(file), "--json")
@@ -85,7 +92,7 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run, tmp_path: Path) -> Non
     ],
     ids=lambda value: " ".join(map(str, value))[:40] if isinstance(value, list) else None,
 )
-def test_trouble_is_one_line_on_stderr(run, arguments: list[str], code: int, said: str) -> None:  # noqa: ANN001
+def test_trouble_is_one_line_on_stderr(run: Run, arguments: list[str], code: int, said: str) -> None:
     done = run(*arguments)
     assert done.code == code
     assert done.out == ""
@@ -95,39 +102,39 @@ def test_trouble_is_one_line_on_stderr(run, arguments: list[str], code: int, sai
 
 
 @pytest.mark.parametrize("arguments", [["answer"], ["no-such-command"], ["answer", "--no-such-option"]])
-def test_bad_usage_is_one_line_too(run, arguments: list[str]) -> None:  # noqa: ANN001
+def test_bad_usage_is_one_line_too(run: Run, arguments: list[str]) -> None:
     done = run(*arguments)
     assert done.code == 2
     assert done.err.startswith("Error: ") and done.err.count("\n") == 1
 
 
-def test_help_is_help(run) -> None:  # noqa: ANN001
+def test_help_is_help(run: Run) -> None:
     assert run("--help").code == 0
     assert "evaluate" in run("--help").out
     assert run().code == 2
 
 
-def test_an_answer_is_printed_as_it_stands(run) -> None:  # noqa: ANN001
+def test_an_answer_is_printed_as_it_stands(run: Run) -> None:
     text = "The sign at the door of the old [red]house[/red] reads :heart: today."
     done = run("answer", "--backend", "baseline", "--question", "What does the sign read?", "--context", text)
     assert done.code == 0
     assert done.out.splitlines()[0] in text or "no answer" in done.out
 
 
-def test_pack_writes_where_it_is_told(run, tiny: Path, tmp_path: Path) -> None:  # noqa: ANN001
+def test_pack_writes_where_it_is_told(run: Run, tiny: Path, tmp_path: Path) -> None:
     done = run("train", "pack", "--checkpoint", str(tiny), "--out", str(tmp_path / "packed"), "--json")
     assert json.loads(done.out)["step"] == "pack"
     assert (tmp_path / "packed" / "model.safetensors").is_file()
 
 
-def test_list_names_every_backend(run) -> None:  # noqa: ANN001
+def test_list_names_every_backend(run: Run) -> None:
     rows = json.loads(run("list", "--json").out)
     names = [row["backend"] for row in rows]
     assert {"minilm/baseline", "minilm/pruned", "minilm/pruned-ort-fp16"} <= set(names)
     assert all(row["available"] or row["reason"] for row in rows)
 
 
-def test_evaluate_scores_a_part_of_a_file(run, tmp_path: Path) -> None:  # noqa: ANN001
+def test_evaluate_scores_a_part_of_a_file(run: Run, tmp_path: Path) -> None:
     data, saved = ROOT / "assets" / "questions.json", tmp_path / "results.json"
     options = ["evaluate", "--backend", "baseline", "--data", str(data), "--limit", "40", "--seed", "3"]
     found = json.loads(run(*options, "--save", str(saved), "--json").out)
@@ -142,7 +149,7 @@ def test_evaluate_scores_a_part_of_a_file(run, tmp_path: Path) -> None:  # noqa:
 
 
 def test_progress_comes_in_lines_where_stderr_is_no_terminal(
-    run,  # noqa: ANN001
+    run: Run,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("qa_backends.commands.terminal.LINE_EVERY_S", 0.0)
@@ -153,7 +160,7 @@ def test_progress_comes_in_lines_where_stderr_is_no_terminal(
     assert "\x1b" not in done.err, "a log file gets no control sequences"
 
 
-def test_build_reports_each_step(run) -> None:  # noqa: ANN001
+def test_build_reports_each_step(run: Run) -> None:
     (built,) = json.loads(run("build", "--backend", "pruned-ort-fp16", "--json").out)
     assert built["step"] == "onnx-fused-fp16"
     assert built["precision"] == "FP16"
@@ -161,7 +168,7 @@ def test_build_reports_each_step(run) -> None:  # noqa: ANN001
     assert built["largest_logit_difference"] <= 1e-2
 
 
-def test_bench_writes_raw_samples_that_give_its_medians(run, tmp_path: Path) -> None:  # noqa: ANN001
+def test_bench_writes_raw_samples_that_give_its_medians(run: Run, tmp_path: Path) -> None:
     saved = tmp_path / "benchmark.json"
     options = ["--lengths", "32", "--runs", "6", "--backends", "baseline,pruned", "--reference", "hf-pipeline"]
     done = run("bench", *options, "--save", str(saved))
@@ -182,16 +189,16 @@ def test_bench_writes_raw_samples_that_give_its_medians(run, tmp_path: Path) -> 
 
 
 def test_ctrl_c_ends_a_benchmark_and_keeps_what_was_measured(
-    run,  # noqa: ANN001
+    run: Run,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    from qa_backends.measure import sweep as module
-
     real = module.sweep
     before = signal.getsignal(signal.SIGINT)
 
-    def interrupted(runtime, plan, *, emit, stopped):  # noqa: ANN001, ANN202
+    def interrupted(
+        runtime: Runtime, plan: Plan, *, emit: Callable[[module.Sweep], None], stopped: Callable[[], bool]
+    ) -> module.Sweep:
         def watch(state: module.Sweep) -> None:
             emit(state)
             if len(state.rows) == 1 and not stopped():
@@ -209,7 +216,7 @@ def test_ctrl_c_ends_a_benchmark_and_keeps_what_was_measured(
 
 
 def test_a_benchmark_of_which_nothing_is_left_saves_nothing(
-    run,  # noqa: ANN001
+    run: Run,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
@@ -221,7 +228,7 @@ def test_a_benchmark_of_which_nothing_is_left_saves_nothing(
     assert saved.read_text() == "an earlier one"
 
 
-def test_overhead_says_what_is_ours_and_what_the_librarys(run, tmp_path: Path) -> None:  # noqa: ANN001
+def test_overhead_says_what_is_ours_and_what_the_librarys(run: Run, tmp_path: Path) -> None:
     """The app's own work stays a small part of the model's: the bound is thrice what is aimed at."""
     saved = tmp_path / "overhead.json"
     found = json.loads(run("overhead", "--runs", "15", "--save", str(saved), "--json").out)
@@ -233,7 +240,7 @@ def test_overhead_says_what_is_ours_and_what_the_librarys(run, tmp_path: Path) -
         assert row["share_of_model"] < 0.3
 
 
-def test_predictions_of_one_backend_count_the_agreement_of_another(run, tmp_path: Path) -> None:  # noqa: ANN001
+def test_predictions_of_one_backend_count_the_agreement_of_another(run: Run, tmp_path: Path) -> None:
     answers = tmp_path / "baseline.json"
     options = ["evaluate", "--data", "own", "--limit", "40", "--json"]
     run(*options, "--backend", "baseline", "--predictions", str(answers))
@@ -252,12 +259,12 @@ def test_debug_shows_the_traceback() -> None:
     assert "Traceback" in done.stderr
 
 
-def test_the_documents_tables_are_made_of_the_results_that_ship(run) -> None:  # noqa: ANN001
+def test_the_documents_tables_are_made_of_the_results_that_ship(run: Run) -> None:
     done = run("report", "--check")
     assert done.code == 0, done.err
 
 
-def test_a_stale_table_is_noticed(run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN001
+def test_a_stale_table_is_noticed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from qa_backends.measure import report
 
     monkeypatch.setattr(report, "quality_table", lambda: "| better numbers |")

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
 T = TypeVar("T")
 REDRAW_S = 0.75
@@ -38,7 +38,7 @@ class Worker(Generic[T]):
         self._work = work
         self._abandoned = threading.Event()
 
-    def __iter__(self) -> Iterator[T]:
+    def __iter__(self) -> Generator[T, None, None]:
         """States as they come, older ones skipped where several are waiting; the last one always comes.
 
         Raises whatever the work raised.

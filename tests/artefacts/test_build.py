@@ -21,6 +21,7 @@ from qa_backends.errors import ArtefactError, DriftError
 from qa_backends.runtime import reference_forward
 
 if TYPE_CHECKING:
+    from multiprocessing.queues import Queue
     from pathlib import Path
 
 
@@ -135,7 +136,7 @@ def test_a_failed_build_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir() if each.is_dir()] == []
 
 
-def slow_build(root: Path, built: multiprocessing.Queue[str]) -> None:  # type: ignore[type-arg]
+def slow_build(root: Path, built: Queue[str]) -> None:
     def make(folder: Path) -> None:
         built.put("built")
         time.sleep(0.5)
@@ -146,7 +147,7 @@ def slow_build(root: Path, built: multiprocessing.Queue[str]) -> None:  # type: 
 
 def test_two_processes_build_once(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
-    built: multiprocessing.Queue[str] = context.Queue()  # type: ignore[type-arg]
+    built: Queue[str] = context.Queue()
     workers = [context.Process(target=slow_build, args=(tmp_path, built)) for _ in range(2)]
     for worker in workers:
         worker.start()

@@ -16,8 +16,11 @@ from qa_backends.measure.evaluation import Evaluation, differences, evaluate_all
 from qa_backends.squad import GoldAnswer, Question
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from qa_backends.catalog import Backend, Family
     from qa_backends.measure.datasets import DataSet
-    from qa_backends.runtime import Runtime
+    from qa_backends.runtime import Loaded, Runtime
 
 MINILM = catalog.family("minilm")
 ROWS = [catalog.backend("baseline"), catalog.backend("pruned")]
@@ -76,7 +79,7 @@ def test_stopping_keeps_the_backends_that_were_finished(
 def test_a_backend_that_cannot_run_is_left_out(runtime: Runtime, own: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     real = runtime.get
 
-    def get(group, row, device, say=None):  # noqa: ANN001, ANN202
+    def get(group: Family, row: Backend, device: str, say: Callable[[str], None] | None = None) -> Loaded:
         if row.name == "baseline":
             raise BackendUnavailable("It is not here.", "Install it.")
         return real(group, row, device, say)

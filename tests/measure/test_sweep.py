@@ -20,7 +20,11 @@ from qa_backends.measure.sweep import Sweep, sweep
 from qa_backends.runtime import Runtime
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from qa_backends.catalog import Backend, Family
     from qa_backends.contract import SpanLogits, Windows
+    from qa_backends.runtime import Loaded
 
 MINILM = catalog.family("minilm")
 SMALL = Plan("minilm", ("pruned", "baseline"), ("cpu",), lengths=(32,), batches=(1,), runs=6, seconds=10)
@@ -165,7 +169,7 @@ def test_a_backend_that_cannot_load_is_left_out_while_the_others_are_measured(
 ) -> None:
     real = runtime.get
 
-    def get(group, row, device, say=None):  # noqa: ANN001, ANN202
+    def get(group: Family, row: Backend, device: str, say: Callable[[str], None] | None = None) -> Loaded:
         if row.name == "pruned":
             raise BackendUnavailable("It is not here.", "Install it.")
         return real(group, row, device, say)

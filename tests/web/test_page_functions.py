@@ -188,7 +188,7 @@ def test_abandoned_work_stops_at_its_next_state() -> None:
 
     states = iter(Worker[int](work))
     next(states)
-    states.close()  # type: ignore[attr-defined]
+    states.close()
     assert stopped.wait(5)
 
 

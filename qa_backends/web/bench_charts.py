@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-LADDER_STEP_PX, LADDER_TEXT_PX = 74, 27
-"""Height of a step, and how far above its bar the middle of its two lines of text stands."""
+LADDER_STEP_PX, LADDER_TEXT_PX = 92, 12
+"""Height of a step, and how far above the middle of its bar its two or three lines of text end."""
 EMPTY_PX = 110
 PART_NAMES = {"tokenise": "tokenise", "wait": "wait", "forward": "model", "decode": "decode"}
 
@@ -109,9 +109,16 @@ def ladder(rows: Sequence[Row], at: int) -> go.Figure:
     )
     for row in steps:
         text = f"<b>{_label(row)}</b> {step_facts(row)}<br>{step_ratios(row)}"
-        place = {"x": 0, "xanchor": "left", "yshift": LADDER_TEXT_PX, "align": "left", "showarrow": False}
+        place = {
+            "x": 0,
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "yshift": LADDER_TEXT_PX,
+            "align": "left",
+            "showarrow": False,
+        }
         figure.add_annotation(text=text, y=_label(row), font={"size": 11}, **place)
-    _finish(figure, f"The ladder: one step of optimisation after the other, at {at} tokens", "")
+    _finish(figure, f"The ladder of optimisations, at {at} tokens", "")
     figure.update_layout(showlegend=False, bargap=0.72, height=max(340, LADDER_STEP_PX * len(steps) + 100))
     figure.update_xaxes(ticksuffix=" ms", rangemode="tozero")
     figure.update_yaxes(autorange="reversed", showticklabels=False)
@@ -185,7 +192,7 @@ def mixed(rows: Sequence[Row]) -> go.Figure:
         )
     padding = {"arrival": "", "sorted": ""} | {row["order"]: f"{row['padding']:.0%}" for row in measured}
     shares = f"pale: as they come, {padding['arrival']} padding; full: sorted by length, {padding['sorted']}"
-    title = f"Questions a second on mixed lengths, in batches of {MIXED_BATCH}"
+    title = f"Questions a second, mixed lengths, batches of {MIXED_BATCH}"
     _finish(figure, title, "", subtitle=shares if measured else "", empty=not measured)
     figure.update_layout(barmode="group", showlegend=False)
     figure.update_yaxes(rangemode="tozero")

@@ -149,7 +149,7 @@ class BenchTab:
             )
         self._comparison = gr.HTML("", elem_id="qa-bench-comparison")
         self._command = gr.Code(
-            plan_from(first.content["plan"]).command() if first else "", label="Repeat exactly this measurement",
+            plan_from(first.content["plan"]).command() if first else "", label="Repeat exactly this",
             elem_id="qa-bench-command", **share.CODE_BOX, max_lines=4,
         )  # fmt: skip
         with gr.Accordion("How to read this", open=False):

@@ -56,9 +56,9 @@ def step_facts(row: Mapping[str, Any]) -> str:
 
 
 def step_ratios(row: Mapping[str, Any]) -> str:
-    """A step of the ladder against the baseline and against the step before, where that is another."""
+    """A step of the ladder against the baseline and, a line below, against the step before, where that is another."""
     whole, last = row["against_baseline"], row["against_previous"]
     if whole is None:
         return "what the others are measured against" if last is None else f"{ratio_cell(last)} to the step before"
     same = last is None or last["backend"] == whole["backend"]
-    return f"{ratio_cell(whole)} to the baseline" + ("" if same else f" · {ratio_cell(last)} to the step before")
+    return f"{ratio_cell(whole)} to the baseline" + ("" if same else f"<br>{ratio_cell(last)} to the step before")

@@ -6,14 +6,14 @@ Array shapes are written ``[n_windows, seq_len]``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float32]
@@ -52,7 +52,9 @@ DEFAULT_SETTINGS = ReaderSettings()
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Questions with a piece of their context each, ready for a model: ``[CLS] question [SEP] piece [SEP] padding``.
+    """Questions with a piece of their context each, framed by special tokens (see ``reader.frame``) and padded.
+
+    The first token of every window stands for "no answer": its logits make the null score.
 
     ``input_ids``, ``attention_mask`` and ``token_type_ids`` are int64 ``[n_windows, seq_len]``; ``token_type_ids`` is
     ``None`` for models without segments. ``offsets`` is int64 ``[n_windows, seq_len, 2]``: the characters of the
@@ -95,10 +97,19 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class SpanLogits:
-    """What an engine makes of windows: float32 ``[n_windows, seq_len]`` on the host, for span starts and ends."""
+    """What an engine makes of windows: float32 ``[n_windows, seq_len]`` on the host, for span starts and ends.
+
+    ``computed`` is the shape that the engine really computed, where it padded the windows for itself.
+    """
 
     start: FloatArray
     end: FloatArray
+    computed: tuple[int, int] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n_windows, seq_len)`` of the batch that was computed, all padding included."""
+        return self.computed or (int(self.start.shape[0]), int(self.start.shape[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +174,53 @@ class Reading:
     notices: tuple[str, ...] = ()
 
 
-class Engine(Protocol):
+def same_answer(one: Answer, other: Answer) -> bool:
+    """Whether two answers count as the same: the same text, or both "no answer".
+
+    The text and not the span, wherever answers are compared: files of predictions hold nothing else, and a text that
+    names a thing twice gives the same answer twice.
+    """
+    return one.text == other.text
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that an engine's option can take: what it adds to a backend's title, and to its tolerance."""
+
+    label: str
+    tolerance: float = 0.0
+
+
+class Engine(ABC):
     """One runtime. Windows in, logits out; everything else (cutting, choosing the answer, timing) is shared.
 
     ``forward`` returns arrays on the host, so the device's work has ended when it returns and one clock is fair to
-    every engine. An engine is used by one thread at a time.
+    every engine. All of an engine's methods are called on one thread, one at a time. A module of ``engines/`` holds one
+    class, and importing it imports none of the engine's packages: that happens in ``load``.
     """
 
+    title: ClassVar[str]
+    short: ClassVar[str]
+    """What the engine adds to a backend's name; empty for the plain one."""
+    label: ClassVar[str] = ""
+    """What it adds to a backend's title."""
+    packages: ClassVar[tuple[str, ...]]
+    """Importable names of what the engine cannot do without."""
+    install: ClassVar[str] = "pip install -r requirements.txt"
+    """The command that installs them."""
+    devices: ClassVar[tuple[str, ...]] = ("cuda", "cpu")
+    reads: ClassVar[tuple[str, ...]]
+    """Formats of artefacts it can load, see ``artefacts.steps``; "checkpoint" for the checkpoint itself."""
+    options: ClassVar[Mapping[str, Mapping[str, Choice]]] = {}
+    """Values of each option; the default is not among them, and is what no option means."""
+    tolerance: ClassVar[float] = 1e-4
+    """Logit difference from PyTorch in FP32, on the same weights, that its arithmetic may cause: relative to the
+    largest logit where that is above 1."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.chosen = dict(options)
+
+    @abstractmethod
     def load(self, artefact: Path, device: str) -> None:
         """Reads the artefact and makes it ready on ``device`` (``"cpu"`` or ``"cuda"``).
 
@@ -178,11 +229,14 @@ class Engine(Protocol):
             BackendUnavailable: the device or a package is missing.
         """
 
+    @abstractmethod
     def forward(self, windows: Windows) -> SpanLogits:
         """float32 ``[n_windows, seq_len]`` start and end logits of all windows in one batch."""
 
+    @abstractmethod
     def describe(self) -> Ran:
         """What ran: known only after ``load``."""
 
+    @abstractmethod
     def close(self) -> None:
         """Gives back memory; the engine can be loaded again afterwards."""

@@ -1,7 +1,8 @@
-"""What this process may really use, by the container it runs in and not by the host: cores and memory."""
+"""What this process may really use, by the container it runs in and not by the host: cores, memory, devices."""
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import os
 from functools import cache
@@ -13,7 +14,27 @@ CGROUP = Path("/sys/fs/cgroup")
 """``cpu.max`` holds "<microseconds|max> <period>", ``memory.max`` bytes or "max" (Linux documentation, cgroup v2)."""
 
 
+DEVICE_TITLES = {"cuda": "GPU", "cpu": "CPU"}
+
+
 @cache
+def devices() -> tuple[str, ...]:
+    """``("cpu",)``, with ``"cuda"`` in front where PyTorch sees a GPU."""
+    if importlib.util.find_spec("torch") is None:
+        return ("cpu",)
+    import torch
+
+    return ("cuda", "cpu") if torch.cuda.is_available() else ("cpu",)
+
+
+def limit_threads() -> None:
+    """Makes PyTorch use as many threads as ``thread_count`` says: by itself it counts the host's cores."""
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+
+        torch.set_num_threads(thread_count())
+
+
 def thread_count() -> int:
     """Cores this process may run on, by CPU affinity and the container's quota; the same for every engine."""
     affinity = getattr(os, "sched_getaffinity", None)
@@ -23,8 +44,12 @@ def thread_count() -> int:
     return max(1, min(cores, quota))
 
 
-def memory_bytes() -> int:
-    """The machine's memory, or the container's share of it."""
+def memory_bytes(device: str) -> int:
+    """The GPU's memory, or the machine's, or the container's share of that."""
+    if device == "cuda":
+        import torch
+
+        return int(torch.cuda.mem_get_info()[1])
     total = int(psutil.virtual_memory().total)
     allowed = _read("memory.max")
     return min(total, int(allowed)) if allowed.isdigit() else total

@@ -1,1 +1,1 @@
-"""A checkpoint on disk, and everything that is built from it."""
+"""What is built from a checkpoint, step by step, each step checked against the one before."""

@@ -1,157 +1,165 @@
-"""The steps from a checkpoint to what ONNX Runtime runs, each checked against the one before.
+"""Builds artefacts: each step is made once, checked against its parent, and kept.
 
-checkpoint ── export ──> onnx ── fuse ──> onnx-fused ── FP16 ──> onnx-fused-fp16
+A step's key is the checkpoint's hash and the chain of steps to it, each with its settings and the versions of its own
+packages. So a package that a step does not use rebuilds nothing, and a finished artefact needs none of its parents.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from qa_backends.artefacts import onnx_graph
-from qa_backends.artefacts.cache import ensure
-from qa_backends.artefacts.manifest import (
+from qa_backends.artefacts.compare import compare, probe_windows
+from qa_backends.artefacts.steps import CHECKPOINT, Making, Step, chain_of
+from qa_backends.checkpoints import cache
+from qa_backends.checkpoints.manifest import (
+    WEIGHTS,
     Manifest,
     content_hash,
+    count_parameters,
     file_hash,
-    parameter_counts,
-    tool_versions,
-    weights_of,
+    versions_of,
 )
-from qa_backends.contract import ReaderSettings, SpanLogits, Windows
-from qa_backends.errors import DriftError
-from qa_backends.reader.tokens import WordPieces
-from qa_backends.reader.windows import cut
+from qa_backends.errors import ArtefactError
+from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from qa_backends.contract import SpanLogits, Windows
+    from qa_backends.progress import Progress
+
     Forward = Callable[[Windows], SpanLogits]
-    ForwardOf = Callable[[Path], AbstractContextManager[Forward]]
-    Say = Callable[[str], None]
+    Open = Callable[[Path, str, str], AbstractContextManager[Forward]]
 
-PROBES = (
-    (
-        "What stands on the hill?",
-        "An old mill stands on the hill, and behind it the river turns towards the sea. " * 12,
-    ),
-    ("Who keeps the mill?", "Nobody keeps it any more."),
-)
-"""Two questions of very different length in one batch, so that a step which mishandles padding is caught."""
+PLAIN_ENGINE = "pytorch"
+"""What opens a checkpoint to compare its logits."""
+COMPARED = "compared.json"
+"""Largest logit difference by device, of those devices that an artefact was compared on after it was built."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """``limit`` is the largest relative logit difference from the parent that the step may cause."""
+def build(checkpoint: Path, artefact: str, open_with: Open, progress: Progress, device: str = "cpu") -> Path:
+    """The artefact's folder, ready to be run on the device; built, with all it depends on, only where missing.
 
-    name: str
-    parent: str
-    precision: str
-    limit: float
-    doing: str
-
-
-STEPS = {
-    step.name: step
-    for step in (
-        Step("onnx", "checkpoint", "FP32", 1e-4, "exporting to ONNX"),
-        Step("onnx-fused", "onnx", "FP32", 1e-4, "fusing operators"),
-        Step("onnx-fused-fp16", "onnx-fused", "FP16", 1e-2, "storing as FP16"),
-    )
-}
-
-
-def build(
-    checkpoint: Path, name: str, forward_of: ForwardOf, say: Say = lambda _: None, root: Path | None = None
-) -> Path:
-    """The folder of the artefact ``name`` made from the checkpoint, with all it depends on; built only where missing.
-
-    ``forward_of(folder)`` opens a checkpoint or artefact for comparing logits; ``say`` is told what is being done.
+    ``open_with(folder, engine, device)`` opens a checkpoint or artefact for comparing logits.
 
     Raises:
         DriftError: a step changed the logits by more than it may.
-        ArtefactError: the checkpoint cannot be read, or operators were left unfused.
+        ArtefactError: no such step, the checkpoint cannot be read, or the result is not what the step promises.
+        Cancelled: ``progress`` says to stop; finished steps are kept.
     """
-    if name == "checkpoint":
-        return checkpoint
-    step = STEPS[name]
-    parent = build(checkpoint, step.parent, forward_of, say, root)
-    origin = file_hash(weights_of(parent))
-    facts = {
-        "step": name,
+    for step in missing(checkpoint, artefact, device):
+        progress.say(f"{step.doing} …")
+        _finish(checkpoint, step, open_with, progress, device)
+    return _folder(checkpoint, artefact)
+
+
+def missing(checkpoint: Path, artefact: str, device: str = "cpu") -> list[Step]:
+    """The steps that ``build`` would have to make or compare, in order; none where the artefact is ready."""
+    chain = chain_of(artefact)
+    if not chain or ready(checkpoint, artefact, device):
+        return []
+    return [step for step in chain if step is chain[-1] or find(checkpoint, step.name) is None]
+
+
+def find(checkpoint: Path, artefact: str) -> Path | None:
+    """The artefact's folder, if it is built; the checkpoint's own for that."""
+    return checkpoint if artefact == CHECKPOINT else cache.find(artefact, facts_of(checkpoint, artefact))
+
+
+def ready(checkpoint: Path, artefact: str, device: str) -> Path | None:
+    """The artefact's folder, if it is built and was compared wherever it must be before the device runs it."""
+    folder = find(checkpoint, artefact)
+    if folder is None or not chain_of(artefact):
+        return folder
+    return folder if not _uncompared(folder, chain_of(artefact)[-1], device) else None
+
+
+def facts_of(checkpoint: Path, artefact: str) -> dict[str, Any]:
+    """All that decides an artefact's contents."""
+    return {
         "checkpoint": content_hash(checkpoint),
-        "parent": origin,
-        "versions": tool_versions(),
-        "opset": onnx_graph.OPSET,
-        "fused": onnx_graph.FUSED_OPS,
+        "steps": [
+            {"step": step.name, "settings": dict(step.settings), "versions": versions_of(step.packages)}
+            for step in chain_of(artefact)
+        ],
     }
 
+
+def _folder(checkpoint: Path, artefact: str) -> Path:
+    folder = find(checkpoint, artefact)
+    if folder is None:
+        raise ArtefactError(f"'{artefact}' was built, but is not there any more. Ask again to build it anew.")
+    return folder
+
+
+def _finish(checkpoint: Path, step: Step, open_with: Open, progress: Progress, device: str) -> None:
+    """Makes the step unless it is there, and compares it on the device if it must be."""
+
     def make(folder: Path) -> None:
-        say(f"{step.doing} …")
-        if name == "onnx":
-            onnx_graph.export(parent, folder)
-        elif name == "onnx-fused":
-            onnx_graph.fuse(parent, folder, checkpoint)
-        else:
-            onnx_graph.to_fp16(parent, folder)
-        manifest = describe(folder, checkpoint, step, origin)
+        parent = _folder(checkpoint, step.parent)
+        step.make(Making(parent, checkpoint, folder, progress))
+        manifest = _describe(folder, parent, checkpoint, step)
         manifest.write(folder)  # before comparing: an engine reads from it what it opens
-        difference = compare(step, parent, folder, forward_of, probe_windows(checkpoint))
+        difference = _difference(step, parent, folder, checkpoint, open_with, "cpu")
         replace(manifest, largest_logit_difference=difference).write(folder)
 
-    return ensure(name, facts, make, root)
+    folder = cache.ensure(step.name, facts_of(checkpoint, step.name), make)
+    if _uncompared(folder, step, device):
+        parent = build(checkpoint, step.parent, open_with, progress)
+        found = _differences(folder) | {
+            device: _difference(step, parent, folder, checkpoint, open_with, device)
+        }
+        write_whole(folder / COMPARED, json.dumps(found) + "\n")
 
 
-def compare(step: Step, parent: Path, child: Path, forward_of: ForwardOf, windows: Windows) -> float:
-    """The largest logit difference between the two, relative to the parent's largest logit where that is above 1.
+def _difference(step: Step, parent: Path, folder: Path, checkpoint: Path, open_with: Open, device: str) -> float:
+    opened_by = PLAIN_ENGINE if step.parent == CHECKPOINT else chain_of(step.parent)[-1].opened_by
+    with open_with(parent, opened_by, device) as before, open_with(folder, step.opened_by, device) as after:
+        return compare(step.name, before, after, probe_windows(checkpoint), step.tolerance)
+
+
+def _uncompared(folder: Path, step: Step, device: str) -> bool:
+    """Whether the step must be compared on the device and was not: on the CPU it was when it was built."""
+    return device != "cpu" and device in step.compared_on and device not in _differences(folder)
+
+
+def _differences(folder: Path) -> dict[str, float]:
+    try:
+        return dict(json.loads((folder / COMPARED).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _describe(folder: Path, parent: Path, checkpoint: Path, step: Step) -> Manifest:
+    """The manifest of what the step made.
 
     Raises:
-        DriftError: it is above the step's limit, or not a number.
+        ArtefactError: a file is missing, or the weights are not stored in the step's precision.
     """
-    with forward_of(parent) as before, forward_of(child) as after:
-        difference = logit_difference(before(windows), after(windows), windows)
-    if not difference <= step.limit:
-        raise DriftError(step.name, difference, step.limit)
-    return difference
-
-
-def logit_difference(before: SpanLogits, after: SpanLogits, windows: Windows) -> float:
-    """Largest difference over all tokens that are not padding, relative where logits are larger than 1."""
-    real = windows.attention_mask.astype(bool)
-    one = np.concatenate([before.start[real], before.end[real]])
-    other = np.concatenate([after.start[real], after.end[real]])
-    return float(np.abs(one - other).max() / max(1.0, float(np.abs(one).max())))
-
-
-def probe_windows(checkpoint: Path) -> Windows:
-    words = WordPieces(checkpoint)
-    limit = min(384, int(onnx_graph.read_config(checkpoint)["max_position_embeddings"]))
-    pairs = [tuple(words.encode_many(pair)) for pair in PROBES]
-    return cut(pairs, words.special, ReaderSettings(max_seq_len=limit, stride=min(128, limit // 3)))  # type: ignore[arg-type]
-
-
-def describe(folder: Path, checkpoint: Path, step: Step, parent: str) -> Manifest:
-    """The manifest of a built ``model.onnx``."""
-    import onnx
-    from safetensors import safe_open
-
-    path = folder / "model.onnx"
-    with safe_open(checkpoint / "model.safetensors", framework="np") as weights:
-        shapes = {name: weights.get_slice(name).get_shape() for name in weights.keys()}  # noqa: SIM118 (not a mapping)
-    total, encoder = parameter_counts(shapes)
+    absent = [name for name in step.files if not (folder / name).is_file()]
+    if absent:
+        raise ArtefactError(f"The step '{step.name}' made no {absent[0]}; nothing was kept. Mend the step.")
+    precision = step.precision_of(folder)
+    if precision != step.precision:
+        raise ArtefactError(
+            f"The step '{step.name}' promises weights in {step.precision} and made them in {precision}; "
+            "nothing was kept. Mend the step."
+        )
+    total, encoder = count_parameters(checkpoint)
+    first = WEIGHTS if step.parent == CHECKPOINT else chain_of(step.parent)[-1].files[0]
     return Manifest(
         step=step.name,
-        parent=parent,
-        precision=step.precision,
-        bytes=path.stat().st_size,
+        parent=file_hash(parent / first),
+        precision=precision,
+        bytes=sum((folder / name).stat().st_size for name in step.files),
         parameters=total,
         encoder_parameters=encoder,
-        files={"model.onnx": file_hash(path)},
-        fused_ops=onnx_graph.count_fused(onnx.load(path, load_external_data=False)),
-        settings={"opset": onnx_graph.OPSET},
-        versions=tool_versions(),
+        files={name: file_hash(folder / name) for name in step.files},
+        fused_ops=step.fused_ops(folder),
+        settings=dict(step.settings),
+        versions=versions_of(step.packages),
     )

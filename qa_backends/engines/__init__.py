@@ -1,1 +1,26 @@
-"""One runtime a file. An engine only turns windows into logits; see ``contract.Engine``."""
+"""One runtime a file, its class a ``contract.Engine``. Nothing here imports another engine."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from qa_backends.contract import Engine
+from qa_backends.errors import UnknownBackend
+
+
+def engine_names() -> list[str]:
+    """The engines there are, by their files' names."""
+    return sorted(each.name for each in pkgutil.iter_modules(__path__))
+
+
+def engine_class(name: str) -> type[Engine]:
+    """The class in the file of that name. Raises UnknownBackend, listing the engines there are."""
+    if name not in engine_names():
+        raise UnknownBackend(f"There is no engine '{name}'. Choose one of: {', '.join(engine_names())}.")
+    module = importlib.import_module(f"{__name__}.{name}")
+    return next(
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, Engine) and each.__module__ == module.__name__
+    )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from qa_backends.artefacts.manifest import file_hash, read_manifest, tool_versions
-from qa_backends.artefacts.onnx_graph import upcast
-from qa_backends.contract import Ran, SpanLogits, Windows
+from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
+from qa_backends.contract import Engine, Ran, SpanLogits, Windows
 from qa_backends.errors import ArtefactError, BackendUnavailable
 from qa_backends.limits import thread_count
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import onnx
     import onnxruntime
 
+FILE = "model.onnx"
 PROVIDERS: dict[str, list[Any]] = {
     "cpu": ["CPUExecutionProvider"],
     # Without this, matrix products of FP32 graphs would silently be TF32.
@@ -25,8 +26,13 @@ PROVIDERS: dict[str, list[Any]] = {
 OUTPUTS = ("start_logits", "end_logits")
 
 
-class OnnxRuntimeEngine:
+class OnnxRuntime(Engine):
     """One session of one graph. On the CPU an FP16 graph computes in FP32 on its FP16 weights, and says so."""
+
+    title: ClassVar = "ONNX Runtime"
+    short: ClassVar = "ort"
+    packages: ClassVar = ("onnxruntime", "onnx", "optimum", "torch", "transformers")
+    reads: ClassVar = ("onnx", "onnx-microsoft")
 
     def load(self, artefact: Path, device: str) -> None:
         import torch  # noqa: F401  (first: its CUDA and cuDNN libraries are the ones ONNX Runtime's GPU build finds)
@@ -34,7 +40,7 @@ class OnnxRuntimeEngine:
         import onnxruntime
 
         self._manifest = read_manifest(artefact)
-        self._hash = file_hash(artefact / "model.onnx")
+        self._hash = file_hash(artefact / FILE)
         self._stored_fp16 = self._manifest.precision == "FP16"
         upcasting = self._stored_fp16 and device == "cpu"
         options = onnxruntime.SessionOptions()
@@ -45,7 +51,7 @@ class OnnxRuntimeEngine:
         options.add_session_config_entry("session.force_spinning_stop", "1")
         try:
             self._session: onnxruntime.InferenceSession | None = onnxruntime.InferenceSession(
-                _upcast_bytes(artefact) if upcasting else str(artefact / "model.onnx"), options, PROVIDERS[device]
+                _upcast_bytes(artefact) if upcasting else str(artefact / FILE), options, PROVIDERS[device]
             )
         except Exception as error:  # ONNX Runtime raises one class per status, all derived from Exception alone
             raise ArtefactError(f"ONNX Runtime cannot load {artefact.name}: {error}") from error
@@ -66,7 +72,7 @@ class OnnxRuntimeEngine:
             return SpanLogits(*self._session.run(OUTPUTS, feeds))
         return self._forward_bound(feeds)
 
-    def _forward_bound(self, feeds: dict[str, np.ndarray]) -> SpanLogits:
+    def _forward_bound(self, feeds: dict[str, np.ndarray[Any, Any]]) -> SpanLogits:
         """One copy to the device and one back, instead of one around each operator that would want it."""
         assert self._session is not None
         binding = self._session.io_binding()
@@ -80,7 +86,7 @@ class OnnxRuntimeEngine:
     def describe(self) -> Ran:
         import torch
 
-        notes = ()
+        notes: tuple[str, ...] = ()
         if self._stored_fp16 and self._precision == "FP32":
             notes = ("weights stored as FP16, computed in FP32: this CPU path has no FP16 arithmetic",)
         return Ran(
@@ -90,7 +96,7 @@ class OnnxRuntimeEngine:
             threads=thread_count(),
             fused_ops={name: count for name, count in self._manifest.fused_ops.items() if count},
             file_hash=self._hash,
-            versions=tool_versions(),
+            versions=versions_of(self.packages),
             notes=notes,
         )
 
@@ -101,4 +107,26 @@ class OnnxRuntimeEngine:
 def _upcast_bytes(artefact: Path) -> bytes:
     import onnx
 
-    return upcast(onnx.load(artefact / "model.onnx")).SerializeToString()
+    return upcast(onnx.load(artefact / FILE)).SerializeToString()
+
+
+def upcast(model: onnx.ModelProto) -> onnx.ModelProto:
+    """An FP16 graph computing in FP32 on the same, rounded weights; changes and returns ``model``.
+
+    CPUs have no FP16 arithmetic worth the name in ONNX Runtime: it would cast before and after every operator.
+    """
+    from onnx import TensorProto, numpy_helper
+
+    for weight in model.graph.initializer:
+        if weight.data_type == TensorProto.FLOAT16:
+            weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight).astype(np.float32), weight.name))
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT16:
+                attribute.i = TensorProto.FLOAT
+            if attribute.HasField("t") and attribute.t.data_type == TensorProto.FLOAT16:
+                attribute.t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(attribute.t).astype(np.float32)))
+    for value in (*model.graph.value_info, *model.graph.input, *model.graph.output):
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT16:
+            value.type.tensor_type.elem_type = TensorProto.FLOAT
+    return model

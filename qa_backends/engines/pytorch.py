@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from qa_backends.artefacts.checkpoint import load_model
-from qa_backends.artefacts.manifest import file_hash, tool_versions
-from qa_backends.contract import Ran, SpanLogits, Windows
+from qa_backends.checkpoints.load import load_model
+from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, versions_of
+from qa_backends.contract import Engine, Ran, SpanLogits, Windows
 from qa_backends.errors import BackendUnavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from transformers import BertForQuestionAnswering
 
-
-class PyTorchEngine:
+class PyTorch(Engine):
     """Eager PyTorch with its fused attention (``scaled_dot_product_attention``)."""
+
+    title: ClassVar = "PyTorch"
+    short: ClassVar = ""
+    packages: ClassVar = ("torch", "transformers", "safetensors")
+    reads: ClassVar = ("checkpoint",)
 
     def load(self, artefact: Path, device: str) -> None:
         import torch
@@ -28,8 +31,9 @@ class PyTorchEngine:
         # FP32 means FP32: TF32 keeps 10 bits of each factor's mantissa, and would be faster for a reason not shown.
         torch.backends.cuda.matmul.allow_tf32 = False
         self._device = torch.device(device)
-        self._model: BertForQuestionAnswering = load_model(artefact).to(self._device)
-        self._hash = file_hash(artefact / "model.safetensors")
+        self._model = load_model(artefact)
+        self._model.to(self._device)  # type: ignore[arg-type]  # transformers' stub leaves out the device
+        self._hash = file_hash(artefact / WEIGHTS)
 
     def forward(self, windows: Windows) -> SpanLogits:
         import torch
@@ -53,7 +57,7 @@ class PyTorchEngine:
             threads=torch.get_num_threads(),
             fused_ops={},
             file_hash=self._hash,
-            versions=tool_versions(),
+            versions=versions_of(self.packages),
         )
 
     def close(self) -> None:

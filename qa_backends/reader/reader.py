@@ -25,13 +25,13 @@ from qa_backends.contract import (
 from qa_backends.errors import InputError
 from qa_backends.reader.decode import decode
 from qa_backends.reader.tokens import Tokens
-from qa_backends.reader.windows import FRAME_TOKENS, by_tokens, cut
+from qa_backends.reader.windows import by_tokens, cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from qa_backends.contract import IntArray
-    from qa_backends.reader.tokens import WordPieces
+    from qa_backends.reader.tokens import SubwordTokenizer
 
     Forward = Callable[[Windows], SpanLogits]
     Split = Callable[[Windows], Iterable[IntArray]]
@@ -56,6 +56,16 @@ class Prepared:
     notices: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What one pass through an engine gave: an answer to each query, where the time of all went, and the shape
+    ``(n_windows, seq_len)`` of every batch that was really computed."""
+
+    answers: tuple[Answer, ...]
+    times: StageTimes
+    computed: tuple[tuple[int, int], ...]
+
+
 def check(query: Query) -> None:
     """Raises InputError, with what to do, where the query cannot be answered by any backend."""
     if not query.context.strip():
@@ -78,13 +88,9 @@ def length_batches(windows: Windows, *, device: str = "cpu") -> Iterable[IntArra
 class Reader:
     """Prepares queries and reads answers for one family of checkpoints (one tokenizer)."""
 
-    def __init__(
-        self, words: WordPieces, settings: ReaderSettings = DEFAULT_SETTINGS, *, segments: bool = True
-    ) -> None:
+    def __init__(self, tokenizer: SubwordTokenizer, settings: ReaderSettings = DEFAULT_SETTINGS) -> None:
         self.settings = settings
-        self.segments = segments
-        self.special = words.special
-        self._words = words
+        self._tokenizer = tokenizer
 
     def prepare(self, query: Query) -> Prepared:
         """Checks, tokenises and cuts the query.
@@ -94,7 +100,7 @@ class Reader:
         """
         check(query)
         began = time.perf_counter()
-        question, context = self._words.encode(query.question), self._words.encode(query.context)
+        question, context = self._tokenizer.encode(query.question), self._tokenizer.encode(query.context)
         if len(context) == 0 or len(question) == 0:
             part = "text" if len(context) == 0 else "question"
             raise InputError(f"The {part} holds no letters, digits or signs that the model knows. Write it in words.")
@@ -105,7 +111,7 @@ class Reader:
     def prepare_all(self, queries: Sequence[Query]) -> Prepared:
         """Tokenises and cuts many queries together, unchecked: a data set's questions are measured as they are."""
         began = time.perf_counter()
-        windows = self._cut(self._words.encode_pairs(queries, self.settings.max_question_tokens))
+        windows = self._cut(self._tokenizer.encode_pairs(queries, self.settings.max_question_tokens))
         return Prepared(tuple(queries), windows, time.perf_counter() - began)
 
     def of_length(self, query: Query, length: int) -> Query:
@@ -114,9 +120,9 @@ class Reader:
         Raises:
             InputError: the question alone is longer, or the text too short.
         """
-        question, _ = self._cut_question(self._words.encode(query.question))
-        context = self._words.encode(query.context)
-        wanted = length - len(question) - FRAME_TOKENS
+        question, _ = self._cut_question(self._tokenizer.encode(query.question))
+        context = self._tokenizer.encode(query.context)
+        wanted = length - len(question) - self._tokenizer.frame.tokens
         if wanted < 1:
             raise InputError(f"The question alone makes more than {length} tokens. Choose a greater length.")
         if wanted > len(context):
@@ -124,7 +130,7 @@ class Reader:
         return Query(query.question, query.context[: int(context.offsets[wanted - 1, 1])])
 
     def _cut(self, pairs: list[tuple[Tokens, Tokens]]) -> Windows:
-        return cut(pairs, self.special, self.settings, segments=self.segments)
+        return cut(pairs, self._tokenizer.frame, self.settings)
 
     def _cut_question(self, question: Tokens) -> tuple[Tokens, tuple[str, ...]]:
         limit = self.settings.max_question_tokens
@@ -135,42 +141,44 @@ class Reader:
 
     def read(
         self, prepared: Prepared, forward: Forward, *, wait_s: float = 0.0, split: Split = length_batches
-    ) -> tuple[list[Answer], StageTimes]:
-        """An answer to each query, and where the time of all went.
-
-        ``wait_s`` is what the caller waited for the device before; ``split`` gives the rows of each forward call.
-        """
+    ) -> Read:
+        """An answer to each query. ``wait_s`` is what the caller waited before; ``split`` gives each call's rows."""
         began = time.perf_counter()
-        logits = run_in_batches(forward, prepared.windows, split)
+        logits, computed = run_in_batches(forward, prepared.windows, split)
         ran = time.perf_counter()
         answers = self._decode(prepared, logits)
         done = time.perf_counter()
-        return answers, StageTimes(prepared.tokenise_s, wait_s, ran - began, done - ran)
+        return Read(answers, StageTimes(prepared.tokenise_s, wait_s, ran - began, done - ran), computed)
 
-    def _decode(self, prepared: Prepared, logits: SpanLogits) -> list[Answer]:
+    def _decode(self, prepared: Prepared, logits: SpanLogits) -> tuple[Answer, ...]:
         windows, queries = prepared.windows, prepared.queries
         if len(queries) == 1:
-            return [decode(queries[0], windows, logits, self.settings)]
+            return (decode(queries[0], windows, logits, self.settings),)
         bounds = np.searchsorted(windows.query_index, np.arange(len(queries) + 1))
         answers = []
         for query, first, last in zip(queries, bounds, bounds[1:], strict=False):
             own = windows.select(np.arange(first, last))
             part = SpanLogits(logits.start[first:last, : own.seq_len], logits.end[first:last, : own.seq_len])
             answers.append(decode(query, own, part, self.settings))
-        return answers
+        return tuple(answers)
 
 
-def run_in_batches(forward: Forward, windows: Windows, split: Split = length_batches) -> SpanLogits:
-    """Logits ``[n_windows, seq_len]`` of all windows, one forward call for each batch; padding gets ``-inf``."""
-    groups = list(split(windows))
-    if len(groups) == 1 and np.array_equal(groups[0], np.arange(windows.n_windows)):
-        return forward(windows)
+def run_in_batches(
+    forward: Forward, windows: Windows, split: Split = length_batches
+) -> tuple[SpanLogits, tuple[tuple[int, int], ...]]:
+    """Logits ``[n_windows, seq_len]`` of all windows, and the shape of each batch computed; padding gets ``-inf``."""
+    batches = list(split(windows))
+    if len(batches) == 1 and np.array_equal(batches[0], np.arange(windows.n_windows)):
+        logits = forward(windows)
+        return logits, (logits.shape,)
     shape = (windows.n_windows, windows.seq_len)
     start = np.full(shape, -np.inf, dtype=np.float32)
     end = np.full(shape, -np.inf, dtype=np.float32)
-    for rows in groups:
+    computed = []
+    for rows in batches:
         part = windows.select(rows)
         logits = forward(part)
         start[rows, : part.seq_len] = logits.start
         end[rows, : part.seq_len] = logits.end
-    return SpanLogits(start, end)
+        computed.append(logits.shape)
+    return SpanLogits(start, end), tuple(computed)

@@ -1,4 +1,4 @@
-"""Text to word pieces, with the characters each piece stands for."""
+"""Text to tokens, with the characters each token stands for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tokenizers import Encoding, Tokenizer
 
 from qa_backends.contract import IntArray
 from qa_backends.errors import ArtefactError
+from qa_backends.reader.frame import read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,19 +36,10 @@ class Tokens:
         return Tokens(self.ids[start:stop], self.offsets[start:stop])
 
 
-@dataclass(frozen=True, slots=True)
-class SpecialIds:
-    """The ids a window is framed with."""
-
-    cls: int
-    sep: int
-    pad: int
-
-
-class WordPieces:
+class SubwordTokenizer:
     """A checkpoint's tokenizer, stripped to what the reader needs.
 
-    Question and context are encoded apart, since a BERT tokenizer splits neither differently for standing beside the
+    Question and context are encoded apart, since the tokenizer splits neither differently for standing beside the
     other; a text is then tokenised once however many questions are asked about it.
     """
 
@@ -55,24 +47,18 @@ class WordPieces:
         """Reads ``tokenizer.json`` from the checkpoint's folder.
 
         Raises:
-            ArtefactError: the file is missing or is not a BERT-like tokenizer.
+            ArtefactError: the file is missing, or is no tokenizer that frames pairs.
         """
         path = checkpoint / "tokenizer.json"
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
+            self._tokenizer.no_truncation()
+            self._tokenizer.no_padding()
+            self.frame = read_frame(self._tokenizer)
         except Exception as error:  # the tokenizers package raises bare Exception, whatever is wrong with the file
             raise ArtefactError(
                 f"{path} cannot be read as a tokenizer ({error}). Fetch the checkpoint again."
             ) from error
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-        self.special = SpecialIds(*(self._id(token) for token in ("[CLS]", "[SEP]", "[PAD]")))
-
-    def _id(self, token: str) -> int:
-        found = self._tokenizer.token_to_id(token)
-        if found is None:
-            raise ArtefactError(f"The tokenizer has no {token} token; only BERT-like checkpoints can be read.")
-        return int(found)
 
     def encode(self, text: str) -> Tokens:
         """One text, on this thread: waking the tokenizer's thread pool would cost a short text more than it saves."""

@@ -11,10 +11,8 @@ from qa_backends.contract import IntArray, ReaderSettings, Windows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from qa_backends.reader.tokens import SpecialIds, Tokens
-
-FRAME_TOKENS = 3
-"""[CLS], and a [SEP] behind the question and behind the piece of context."""
+    from qa_backends.reader.frame import Frame
+    from qa_backends.reader.tokens import Tokens
 
 
 def pieces(n_context: int, capacity: int, stride: int) -> Iterator[range]:
@@ -35,9 +33,7 @@ def pieces(n_context: int, capacity: int, stride: int) -> Iterator[range]:
         start += step
 
 
-def cut(
-    pairs: Sequence[tuple[Tokens, Tokens]], special: SpecialIds, settings: ReaderSettings, *, segments: bool = True
-) -> Windows:
+def cut(pairs: Sequence[tuple[Tokens, Tokens]], frame: Frame, settings: ReaderSettings) -> Windows:
     """All windows of all (question, context) pairs, in order, padded to the longest of them.
 
     Questions must already be cut to ``settings.max_question_tokens``.
@@ -45,31 +41,32 @@ def cut(
     plan = [
         (query, question, piece)
         for query, (question, context) in enumerate(pairs)
-        for piece in pieces(len(context), settings.max_seq_len - len(question) - FRAME_TOKENS, settings.stride)
+        for piece in pieces(len(context), settings.max_seq_len - len(question) - frame.tokens, settings.stride)
     ]
-    seq_len = max(len(question) + len(piece) + FRAME_TOKENS for _, question, piece in plan)
+    seq_len = max(len(question) + len(piece) + frame.tokens for _, question, piece in plan)
     shape = (len(plan), seq_len)
     windows = Windows(
-        input_ids=np.full(shape, special.pad, dtype=np.int64),
+        input_ids=np.full(shape, frame.pad, dtype=np.int64),
         attention_mask=np.zeros(shape, dtype=np.int64),
-        token_type_ids=np.zeros(shape, dtype=np.int64) if segments else None,
+        token_type_ids=np.zeros(shape, dtype=np.int64) if frame.segments else None,
         offsets=np.zeros((*shape, 2), dtype=np.int64),
         answerable=np.zeros(shape, dtype=bool),
         query_index=np.asarray([query for query, _, _ in plan], dtype=np.int64),
     )
     for row, (query, question, piece) in enumerate(plan):
         context = pairs[query][1]
-        first = len(question) + 2
+        first = frame.text_start(len(question))
         last = first + len(piece)
+        end = last + len(frame.behind)
         ids = windows.input_ids[row]
-        ids[0] = special.cls
-        ids[1 : first - 1] = question.ids
-        ids[first - 1] = special.sep
+        ids[: len(frame.before)] = frame.before
+        ids[len(frame.before) : first - len(frame.between)] = question.ids
+        ids[first - len(frame.between) : first] = frame.between
         ids[first:last] = context.ids[piece.start : piece.stop]
-        ids[last] = special.sep
-        windows.attention_mask[row, : last + 1] = 1
+        ids[last:end] = frame.behind
+        windows.attention_mask[row, :end] = 1
         if windows.token_type_ids is not None:
-            windows.token_type_ids[row, first : last + 1] = 1
+            windows.token_type_ids[row, first:end] = 1
         windows.offsets[row, first:last] = context.offsets[piece.start : piece.stop]
         windows.answerable[row, first:last] = True
     return windows
@@ -105,8 +102,6 @@ def by_count(windows: Windows, *, size: int, sort: bool) -> Iterator[IntArray]:
         yield order[start : start + size]
 
 
-def padding_share(windows: Windows, groups: Iterable[IntArray]) -> float:
-    """Share of the tokens that a model computes in vain: padding, over all tokens of all batches."""
-    lengths = windows.lengths
-    computed = sum(len(rows) * int(lengths[rows].max()) for rows in groups)
-    return 1.0 - float(lengths.sum()) / computed
+def padding_share(windows: Windows, computed: Iterable[tuple[int, int]]) -> float:
+    """Share of the tokens that a model computed in vain; ``computed`` are the batches' ``(n_windows, seq_len)``."""
+    return 1.0 - float(windows.lengths.sum()) / sum(n_windows * seq_len for n_windows, seq_len in computed)

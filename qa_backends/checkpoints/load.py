@@ -1,8 +1,4 @@
-"""A checkpoint: an ordinary folder with ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
-
-A packed checkpoint's config carries ``pruned_heads`` (transformers' own key: layer → removed heads) and
-``intermediate_sizes`` (ours: FFN columns kept, one number a layer). Everything else is a plain BERT.
-"""
+"""A checkpoint: an ordinary folder with ``config.json``, ``model.safetensors`` and ``tokenizer.json``."""
 
 from __future__ import annotations
 
@@ -10,13 +6,14 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
+from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.errors import ArtefactError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import torch
-    from transformers import BertConfig, BertForQuestionAnswering
+    from transformers import PreTrainedModel
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
 
@@ -25,34 +22,20 @@ def read_config(checkpoint: Path) -> dict[str, Any]:
     """``config.json`` as it stands.
 
     Raises:
-        ArtefactError: there is none, or it is not JSON.
+        ArtefactError: there is none, it is not JSON, or it describes a kind of model that cannot be read.
     """
     path = checkpoint / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ArtefactError(f"{path} cannot be read ({error}). Name a folder that holds a checkpoint.") from error
-    if not isinstance(config, dict) or config.get("model_type") != "bert":
-        raise ArtefactError(f"{path} does not describe a BERT model, the only kind this project reads.")
+    if not isinstance(config, dict):
+        raise ArtefactError(f"{path} does not describe a model. Name a folder that holds a checkpoint.")
+    architecture_of(config)
     return config
 
 
-def empty_model(config: BertConfig) -> BertForQuestionAnswering:
-    """A model of the shape the config describes, its weights random.
-
-    ``config.pruned_heads`` is honoured by transformers, ``config.intermediate_sizes`` here.
-    """
-    from torch import nn
-    from transformers import BertForQuestionAnswering
-
-    model = BertForQuestionAnswering(config)
-    for layer, size in zip(model.bert.encoder.layer, getattr(config, "intermediate_sizes", None) or [], strict=False):
-        layer.intermediate.dense = nn.Linear(config.hidden_size, size)
-        layer.output.dense = nn.Linear(size, config.hidden_size)
-    return model
-
-
-def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object) -> BertForQuestionAnswering:
+def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object) -> PreTrainedModel:
     """The checkpoint's model in float32, in evaluation mode. ``overrides`` replace entries of the config.
 
     A checkpoint that was never fine-tuned for questions gets a fresh, random output layer: that is where training
@@ -64,29 +47,29 @@ def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
-    from transformers import BertConfig
 
     settings = read_config(checkpoint) | overrides
-    config = BertConfig.from_dict(settings, attn_implementation=attention)
+    architecture = architecture_of(settings)
     try:
         weights = load_file(checkpoint / "model.safetensors")
     except (OSError, SafetensorError) as error:
         raise ArtefactError(
             f"{checkpoint / 'model.safetensors'} cannot be read ({error}). Weights are read as safetensors only."
         ) from error
-    model = empty_model(config)
-    renamed = {name if name.startswith(("bert.", "qa_outputs.")) else f"bert.{name}": w for name, w in weights.items()}
+    model = architecture.model(settings, attention)
+    own = (architecture.base, architecture.head)
+    renamed = {name if name.startswith(own) else architecture.base + name: each for name, each in weights.items()}
     try:
         missing, _ = model.load_state_dict({k: w.to(torch.float32) for k, w in renamed.items()}, strict=False)
     except RuntimeError as error:
         raise ArtefactError(f"The weights in {checkpoint} do not fit its config.json: {error}") from error
-    absent = [name for name in missing if not name.startswith("qa_outputs.")]
+    absent = [name for name in missing if not name.startswith(architecture.head)]
     if absent:
         raise ArtefactError(f"{checkpoint} lacks weights, among them {absent[0]}. Fetch the checkpoint again.")
     return model.eval()
 
 
-def save_model(model: BertForQuestionAnswering, folder: Path, *, tokenizer_from: Path, dtype: torch.dtype) -> None:
+def save_model(model: PreTrainedModel, folder: Path, *, tokenizer_from: Path, dtype: torch.dtype) -> None:
     """Writes config, the tokenizer's files and, last and at once, the weights: where they stand, the rest does too.
 
     ``dtype`` is the precision of storage, not of computation.
@@ -99,7 +82,7 @@ def save_model(model: BertForQuestionAnswering, folder: Path, *, tokenizer_from:
         for name, weight in model.state_dict().items()
         if weight.is_floating_point()
     }
-    config = model.config.to_dict() | {"architectures": ["BertForQuestionAnswering"], "dtype": "float32"}
+    config = model.config.to_dict() | {"architectures": [type(model).__name__], "dtype": "float32"}
     config = {key: value for key, value in config.items() if key not in ("_name_or_path", "transformers_version")}
     (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     for name in TOKENIZER_FILES:

@@ -1,0 +1,97 @@
+"""Build steps: one file each, named as the step with "_" for "-"; what a step is stands in its ``STEP``.
+
+checkpoint ── onnx ──> onnx-fused ──> onnx-fused-fp16
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from qa_backends.errors import ArtefactError
+from qa_backends.progress import Progress
+
+CHECKPOINT = "checkpoint"
+"""The beginning of every chain of steps, and the format that it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What a step is made with: the parent's folder, the checkpoint's, its own, empty one, and who waits for it."""
+
+    parent: Path
+    checkpoint: Path
+    folder: Path
+    progress: Progress
+
+
+def _no_fused_ops(_folder: Path) -> dict[str, int]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step: from its parent's files to its own.
+
+    ``make`` writes ``files``, the weights first, into its folder. ``precision_of`` reads off them what the weights are
+    stored in, and the step fails where that is not ``precision``; ``fused_ops`` reads off how often each fused operator
+    occurs. ``tolerance`` is the largest logit difference from the parent that the step may cause, relative to the
+    parent's largest logit where that is above 1. Parent and child are compared by the engine ``opened_by``, on the CPU
+    when the step is built, and before its first use on each other device of ``compared_on``: where the arithmetic
+    differs by device. ``settings`` and the versions of ``packages`` are part of the artefact's key.
+    """
+
+    name: str
+    parent: str
+    short: str
+    """What the step adds to a backend's name."""
+    label: str
+    """What it adds to a backend's title."""
+    summary: str
+    """What was done, for a list of steps: "exported"."""
+    doing: str
+    """What is being done, for those who wait."""
+    format: str
+    """What engines must be able to read."""
+    files: tuple[str, ...]
+    precision: str
+    tolerance: float
+    packages: tuple[str, ...]
+    opened_by: str
+    make: Callable[[Making], None]
+    precision_of: Callable[[Path], str]
+    fused_ops: Callable[[Path], dict[str, int]] = _no_fused_ops
+    compared_on: tuple[str, ...] = ("cpu",)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def step_names() -> list[str]:
+    """The steps there are."""
+    return sorted(each.name.replace("_", "-") for each in pkgutil.iter_modules(__path__))
+
+
+def step_of(name: str) -> Step:
+    """Raises ArtefactError, listing the steps there are."""
+    if name not in step_names():
+        raise ArtefactError(f"There is no build step '{name}'. Choose one of: {', '.join(step_names())}.")
+    found: Step = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").STEP
+    if found.name != name:
+        raise ArtefactError(f"The file of the build step '{name}' says it is '{found.name}'; rename one of them.")
+    return found
+
+
+def chain_of(artefact: str) -> list[Step]:
+    """The steps from a checkpoint to the artefact, in order; none for the checkpoint itself."""
+    if artefact == CHECKPOINT:
+        return []
+    step = step_of(artefact)
+    return [*chain_of(step.parent), step]
+
+
+def format_of(artefact: str) -> str:
+    """What an engine must be able to read to run the artefact."""
+    return CHECKPOINT if artefact == CHECKPOINT else step_of(artefact).format

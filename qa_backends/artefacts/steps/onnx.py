@@ -1,0 +1,40 @@
+"""Export: the checkpoint as an ONNX graph, with free batch and sequence sizes."""
+
+from __future__ import annotations
+
+from qa_backends.artefacts.graph import FILE, precision_of, quiet
+from qa_backends.artefacts.steps import CHECKPOINT, Making, Step
+from qa_backends.checkpoints.load import load_model
+
+OPSET = 17
+
+
+def make(making: Making) -> None:
+    """Attention is exported in its plain form, the one that ONNX Runtime's optimiser knows how to fuse."""
+    from optimum.exporters.onnx import onnx_export_from_model
+
+    model = load_model(making.checkpoint, attention="eager")
+    with quiet():
+        onnx_export_from_model(
+            model, making.folder, opset=OPSET, task="question-answering", do_validation=False, do_constant_folding=True
+        )
+    (making.folder / "config.json").unlink(missing_ok=True)
+
+
+STEP = Step(
+    name="onnx",
+    parent=CHECKPOINT,
+    short="",
+    label="ONNX",
+    summary="exported",
+    doing="exporting to ONNX",
+    format="onnx",
+    files=(FILE,),
+    precision="FP32",
+    tolerance=1e-4,
+    packages=("torch", "transformers", "optimum", "onnx"),
+    opened_by="onnxruntime",
+    make=make,
+    precision_of=precision_of,
+    settings={"opset": OPSET},
+)

@@ -1,0 +1,24 @@
+"""Backends and families: what there is, what it is called, and why something cannot run here."""
+
+from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend, before, ladder
+from qa_backends.catalog.families import Family, default_family, families, family, register
+from qa_backends.catalog.lookup import backend, every_backend, offered, resolve, unavailable
+
+__all__ = [
+    "BACKENDS",
+    "BASELINE",
+    "PRESELECTED",
+    "Backend",
+    "Family",
+    "backend",
+    "before",
+    "default_family",
+    "every_backend",
+    "families",
+    "family",
+    "ladder",
+    "offered",
+    "register",
+    "resolve",
+    "unavailable",
+]

@@ -1,0 +1,165 @@
+"""The table of backends: a backend is a checkpoint, what is built from it, and the engine that runs that.
+
+Everything people see of a backend derives from its row: a new engine is one file in ``engines/`` and one row here, and
+the page, the command line, the measurements and the contract test then have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from qa_backends.artefacts.steps import CHECKPOINT, chain_of, format_of
+from qa_backends.contract import Choice, Engine
+from qa_backends.engines import engine_class
+
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointKind:
+    """What a checkpoint of that name is in every family."""
+
+    title: str
+    summary: str
+
+
+CHECKPOINTS = {
+    BASELINE: CheckpointKind("Baseline", "the fine-tuned model"),
+    "pruned": CheckpointKind("Pruned", "heads and FFN columns removed"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One row. ``checkpoint`` names one of the family's, ``artefact`` a build step or "checkpoint", ``engine`` a file.
+
+    ``options`` are the engine's, as (option, value). ``devices``, where given, leave out some of those that the engine
+    can use. ``after`` names the backend that this one is compared with as the step before, where that is not the one
+    that ``before`` finds.
+    """
+
+    checkpoint: str
+    artefact: str
+    engine: str
+    options: tuple[tuple[str, str], ...] = ()
+    devices: tuple[str, ...] = ()
+    after: str = ""
+
+    @property
+    def name(self) -> str:
+        """As in "pruned-ort-fp16": the checkpoint, and what engine, build step and options add to it."""
+        step = [chain_of(self.artefact)[-1].short] if self.artefact != CHECKPOINT else []
+        parts = [self.checkpoint, self.engine_class.short, *step, *(value for _, value in self.options)]
+        return "-".join(part for part in parts if part)
+
+    @property
+    def title(self) -> str:
+        """As in "Pruned, fused, FP16"."""
+        step = [chain_of(self.artefact)[-1].label] if self.artefact != CHECKPOINT else []
+        parts = [self.kind.title, *step, self.engine_class.label, *(choice.label for choice in self.choices)]
+        return ", ".join(part for part in parts if part)
+
+    @property
+    def summary(self) -> str:
+        """What was done, and what runs it."""
+        steps = [step.summary for step in chain_of(self.artefact)]
+        return ", ".join([self.kind.summary, *steps, f"in {self.engine_class.title}"])
+
+    @property
+    def precision(self) -> str:
+        """What the weights are stored in for the engine; a checkpoint is loaded as FP32, however it is stored."""
+        return chain_of(self.artefact)[-1].precision if self.artefact != CHECKPOINT else "FP32"
+
+    @property
+    def tolerance(self) -> float:
+        """Largest logit difference from the checkpoint in PyTorch, in FP32: what each step, the engine and its options
+        may cause, together; relative to the largest logit where that is above 1."""
+        steps = sum(step.tolerance for step in chain_of(self.artefact))
+        return self.engine_class.tolerance + steps + sum(choice.tolerance for choice in self.choices)
+
+    @property
+    def engine_class(self) -> type[Engine]:
+        """Raises UnknownBackend for an engine that is not there."""
+        return engine_class(self.engine)
+
+    @property
+    def choices(self) -> list[Choice]:
+        """What the options' values mean."""
+        return [self.engine_class.options[option][value] for option, value in self.options]
+
+    @property
+    def kind(self) -> CheckpointKind:
+        known = CHECKPOINTS.get(self.checkpoint)
+        return known or CheckpointKind(self.checkpoint.capitalize(), f"the checkpoint '{self.checkpoint}'")
+
+    @property
+    def runs_on(self) -> tuple[str, ...]:
+        """Devices it can use, if they are there."""
+        able = self.engine_class.devices
+        return tuple(device for device in able if not self.devices or device in self.devices)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the engine can read the artefact at all."""
+        return format_of(self.artefact) in self.engine_class.reads
+
+
+BACKENDS = (
+    Backend(BASELINE, CHECKPOINT, "pytorch"),
+    Backend("pruned", CHECKPOINT, "pytorch"),
+    Backend("pruned", "onnx", "onnxruntime"),
+    Backend("pruned", "onnx-fused", "onnxruntime"),
+    Backend("pruned", "onnx-fused-fp16", "onnxruntime"),
+)
+"""What is offered without being asked for by name. Every other combination that fits can be named."""
+
+PRESELECTED = (BASELINE, "pruned-ort-fp16")
+
+
+def before(backend: Backend) -> str | None:
+    """The name of the step of optimisation before: without the last build step, else in PyTorch, else the baseline."""
+    if backend.after or backend.name == BASELINE:
+        return backend.after or None
+    plain = Backend(backend.checkpoint, CHECKPOINT, "pytorch")
+    if backend == plain:
+        return BASELINE
+    chain = chain_of(backend.artefact)
+    parent = Backend(backend.checkpoint, chain[-1].parent, backend.engine, backend.options) if chain else plain
+    return parent.name if parent.fits else plain.name
+
+
+def ladder(backends: Iterable[Backend]) -> list[Backend]:
+    """The backends as steps of optimisation: each after the one it is compared with, whatever order they come in."""
+    chosen = {each.name: each for each in backends}
+    ordered: list[Backend] = []
+
+    def climb(name: str | None) -> None:
+        for each in _by_table(chosen.values()):
+            if nearest(each, chosen) == name:
+                ordered.append(each)
+                climb(each.name)
+
+    climb(None)
+    return ordered
+
+
+def nearest(backend: Backend, among: Iterable[str]) -> str | None:
+    """The step before that is among those named, or the one before that, and so on."""
+    names = set(among)
+    seen = {backend.name}
+    name = before(backend)
+    while name is not None and name not in names and name not in seen:
+        seen.add(name)
+        name = before(_named(name))
+    return name if name in names else None
+
+
+def _named(name: str) -> Backend:
+    return next((each for each in BACKENDS if each.name == name), BACKENDS[0])
+
+
+def _by_table(backends: Iterable[Backend]) -> Sequence[Backend]:
+    """In the order of the table, what is not in it behind, by name."""
+    places = {each.name: place for place, each in enumerate(BACKENDS)}
+    return sorted(backends, key=lambda each: (places.get(each.name, len(places)), each.name))

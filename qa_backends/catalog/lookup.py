@@ -1,0 +1,84 @@
+"""From names to backends: any combination that fits, what is offered here, and why something is not."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from typing import TYPE_CHECKING
+
+from qa_backends.artefacts.steps import CHECKPOINT, step_names
+from qa_backends.catalog.backends import BACKENDS, Backend
+from qa_backends.catalog.families import default_family, families, family
+from qa_backends.engines import engine_class, engine_names
+from qa_backends.errors import BackendUnavailable, UnknownBackend
+from qa_backends.limits import DEVICE_TITLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qa_backends.catalog.families import Family
+    from qa_backends.contract import Engine
+
+
+def every_backend() -> Iterator[Backend]:
+    """The table's backends, then every other checkpoint × artefact × engine × options that fits."""
+    yield from BACKENDS
+    listed = {each.name for each in BACKENDS}
+    checkpoints = dict.fromkeys(name for each in families() for name, _ in each.checkpoints)
+    for checkpoint, artefact, engine in itertools.product(checkpoints, [CHECKPOINT, *step_names()], engine_names()):
+        for options in _option_sets(engine_class(engine)):
+            backend = Backend(checkpoint, artefact, engine, options)
+            if backend.fits and backend.name not in listed:
+                yield backend
+
+
+def _option_sets(engine: type[Engine]) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Every choice of the engine's options, all defaults first."""
+    values = [[None, *((option, value) for value in choices)] for option, choices in engine.options.items()]
+    for chosen in itertools.product(*values):
+        yield tuple(each for each in chosen if each is not None)
+
+
+def backend(name: str) -> Backend:
+    """Raises UnknownBackend, listing the backends that are offered."""
+    for each in every_backend():
+        if each.name == name:
+            return each
+    raise UnknownBackend(f"There is no backend '{name}'. Choose one of: {', '.join(each.name for each in BACKENDS)}.")
+
+
+def resolve(name: str, family_name: str | None = None) -> tuple[Family, Backend]:
+    """``family/backend``, or a bare backend name with the family given or the default one.
+
+    Raises:
+        UnknownBackend: no such family or backend, two families that contradict each other, or a family without the
+            backend's checkpoint.
+    """
+    prefix, slash, bare = name.rpartition("/")
+    if slash and family_name and prefix != family_name:
+        raise UnknownBackend(f"'{name}' names another family than '{family_name}'. Leave one of them out.")
+    found = family(prefix or family_name or default_family()), backend(bare)
+    found[0].source(found[1].checkpoint)
+    return found
+
+
+def offered(of: Family, device: str | None = None) -> list[Backend]:
+    """The table's backends that the family has the checkpoint for and that the device, where given, can run.
+
+    One whose package is missing is offered all the same: ``unavailable`` says how to mend that.
+    """
+    return [each for each in BACKENDS if of.has(each.checkpoint) and (device is None or device in each.runs_on)]
+
+
+def unavailable(backend: Backend, device: str | None = None) -> BackendUnavailable | None:
+    """Why the backend cannot run on this machine, or on the device, or ``None``. Imports nothing heavy."""
+    engine = backend.engine_class
+    if device is not None and device not in backend.runs_on:
+        able = ", ".join(DEVICE_TITLES[each] for each in backend.runs_on) or "no device"
+        return BackendUnavailable(
+            f"{backend.title} cannot run on the {DEVICE_TITLES[device]}.", f"Choose another device: it runs on {able}."
+        )
+    for package in engine.packages:
+        if importlib.util.find_spec(package) is None:
+            return BackendUnavailable(f"{engine.title} needs the package '{package}'.", f"Install it: {engine.install}")
+    return None

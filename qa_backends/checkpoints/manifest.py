@@ -1,0 +1,159 @@
+"""``manifest.json``: what a checkpoint or artefact is, from what it was made and how it can be recognised."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.metadata import packages_distributions, version
+from typing import TYPE_CHECKING, Any
+
+from qa_backends.checkpoints.architectures import architecture_of, parameter_counts
+from qa_backends.checkpoints.load import read_config
+from qa_backends.errors import ArtefactError
+from qa_backends.paths import write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "manifest.json"
+WEIGHTS = "model.safetensors"
+CHECKPOINT_FILES = (WEIGHTS, "config.json", "tokenizer.json", "vocab.txt")
+"""All that decides what a checkpoint computes."""
+STORED = {"F16": "FP16", "BF16": "BF16", "F32": "FP32"}
+"""Types of weights, by safetensors' names."""
+PACKAGES = ("torch", "transformers", "safetensors")
+"""What makes checkpoints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Travels with every checkpoint and artefact, beside its files.
+
+    ``parent`` is the file hash of the weights it was made from. ``largest_logit_difference`` is against that parent, on
+    the CPU, relative to the parent's largest logit where that is above 1; ``None`` where training, not conversion, made
+    it. ``precision`` is that of the stored weights, read off the files. ``files`` are SHA-256 hashes.
+    """
+
+    step: str
+    parent: str | None
+    precision: str
+    bytes: int
+    parameters: int
+    encoder_parameters: int
+    files: dict[str, str]
+    fused_ops: dict[str, int] = field(default_factory=dict)
+    largest_logit_difference: float | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        write_whole(folder / NAME, json.dumps(asdict(self), indent=1, sort_keys=True) + "\n")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The folder's manifest.
+
+    Raises:
+        ArtefactError: there is none, or it is not one of ours.
+    """
+    try:
+        return Manifest(**json.loads((folder / NAME).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ArtefactError(f"{folder / NAME} cannot be read ({error}). Build the artefact again.") from error
+
+
+def manifest_of(
+    folder: Path,
+    *,
+    step: str,
+    parent: str | None,
+    settings: dict[str, Any],
+    difference: float | None = None,
+) -> Manifest:
+    """The manifest of a checkpoint that was just saved to ``folder``."""
+    total, encoder = count_parameters(folder)
+    return Manifest(
+        step=step,
+        parent=parent,
+        precision=stored_precision(folder),
+        bytes=(folder / WEIGHTS).stat().st_size,
+        parameters=total,
+        encoder_parameters=encoder,
+        files={name: file_hash(folder / name) for name in CHECKPOINT_FILES if (folder / name).is_file()},
+        largest_logit_difference=difference,
+        settings=settings,
+        versions=versions_of(PACKAGES),
+    )
+
+
+def count_parameters(checkpoint: Path) -> tuple[int, int]:
+    """Parameters of the checkpoint in all, and those of its encoder's layers; only the file's head is read."""
+    from safetensors import safe_open
+
+    with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
+        shapes = {name: weights.get_slice(name).get_shape() for name in weights.keys()}  # noqa: SIM118 (not a mapping)
+    return parameter_counts(architecture_of(read_config(checkpoint)), shapes)
+
+
+def stored_precision(checkpoint: Path) -> str:
+    """The precision most of the checkpoint's weights are stored in."""
+    from safetensors import safe_open
+
+    sizes: dict[str, int] = {}
+    with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
+        for name in weights.keys():  # noqa: SIM118 (not a mapping)
+            part = weights.get_slice(name)
+            sizes[part.get_dtype()] = sizes.get(part.get_dtype(), 0) + _product(part.get_shape())
+    most = max(sizes, key=lambda each: sizes[each])
+    return STORED.get(most, most)
+
+
+def _product(shape: Iterable[int]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def intact(folder: Path) -> bool:
+    """Whether every file the manifest names is there with the contents it had when it was made."""
+    try:
+        manifest = read_manifest(folder)
+        return all(file_hash(folder / name) == expected for name, expected in manifest.files.items())
+    except (ArtefactError, OSError):
+        return False
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of the file, in hex. A file that has not changed since, by its size and time, is not read again."""
+    state = path.stat()
+    return _hash_of(path.resolve(), state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+@cache
+def _hash_of(path: Path, _inode: int, _size: int, _changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def content_hash(checkpoint: Path) -> str:
+    """SHA-256 over all that decides what a checkpoint computes: weights, config and tokenizer."""
+    whole = hashlib.sha256()
+    for name in CHECKPOINT_FILES:
+        if (checkpoint / name).is_file():
+            whole.update(f"{name} {file_hash(checkpoint / name)}\n".encode())
+    return whole.hexdigest()
+
+
+def versions_of(packages: Iterable[str]) -> dict[str, str]:
+    """Installed versions of importable packages, by the names they are installed under; the missing are left out."""
+    return {name: version(name) for package in packages for name in _distributions().get(package, ())}
+
+
+@cache
+def _distributions() -> dict[str, tuple[str, ...]]:
+    """Which installed distributions each importable package comes from: "onnxruntime" may be "onnxruntime-gpu"."""
+    return {package: tuple(dict.fromkeys(names)) for package, names in packages_distributions().items()}

@@ -1,0 +1,136 @@
+"""Pack: what pruning zeroed is really removed, so that every matrix is smaller and the model computes the same.
+
+A head is empty when nothing of it reaches the attention's output layer; an FFN column is empty when nothing of it
+reaches the FFN's output layer, or when it holds one constant, which is folded into the output's bias first.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.load import load_model, save_model
+from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, manifest_of
+from qa_backends.errors import DriftError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    import torch
+    from transformers import PreTrainedModel
+
+    from qa_backends.checkpoints.architectures import Block
+
+PACKING_TOLERANCE = 1e-5
+"""Packing removes zeros; it may change logits by no more than the order of additions does."""
+
+
+def pack_checkpoint(source: Path, folder: Path, settings: dict[str, Any]) -> None:
+    """Writes the checkpoint, packed, with ``tokenizer.json`` and manifest, to ``folder``.
+
+    Raises:
+        DriftError: packing changed the logits.
+        ArtefactError: there is no checkpoint, or the weights do not fit the config.
+    """
+    import torch
+
+    model = load_model(source)
+    before = _probe(model)
+    difference = float((_probe(pack(model)) - before).abs().max() / max(1.0, float(before.abs().max())))
+    if not difference <= PACKING_TOLERANCE:
+        raise DriftError("pack", difference, PACKING_TOLERANCE)
+    save_model(model, folder, tokenizer_from=source, dtype=torch.float32)
+    _write_tokenizer(source, folder)
+    origin = file_hash(source / WEIGHTS)
+    manifest_of(folder, step="pack", parent=origin, settings=settings, difference=difference).write(folder)
+
+
+def pack(model: PreTrainedModel) -> PreTrainedModel:
+    """Removes empty heads and FFN columns in place, notes what is left in the model's config, and returns the model."""
+    blocks = architecture_of(model.config).blocks
+    for number, block in enumerate(blocks(model)):
+        keep_heads(model, number, used_heads(block))
+    for number, block in enumerate(blocks(model)):
+        keep_columns(model, number, used_columns(block))
+    return model
+
+
+def used_heads(block: Block) -> torch.Tensor:
+    """Boolean ``[heads]`` of the heads still in the layer; at least one is kept, since attention must have a shape."""
+    weight = block.attention_output.weight
+    used = weight.reshape(weight.shape[0], block.heads, -1).abs().amax(dim=(0, 2)) > 0
+    return _at_least_one(used)
+
+
+def keep_heads(model: PreTrainedModel, number: int, keep: torch.Tensor) -> None:
+    """Removes the heads of layer ``number`` that ``keep`` (over those still there) leaves out."""
+    block = architecture_of(model.config).blocks(model)[number]
+    there = [head for head in range(model.config.num_attention_heads) if head not in block.removed]
+    gone = {head for head, stays in zip(there, keep.tolist(), strict=True) if not stays}
+    if gone:
+        block.remove(gone)
+    everything_gone = sorted(block.removed | gone)
+    model.config.pruned_heads = dict(model.config.pruned_heads or {}) | {number: everything_gone}
+
+
+def used_columns(block: Block) -> torch.Tensor:
+    """Boolean ``[columns]``; a column of constant value is folded into the output's bias and then counts as empty."""
+    import torch
+
+    up, down = block.up, block.down
+    reaches = down.weight.abs().amax(dim=0) > 0
+    varies = up.weight.abs().amax(dim=1) > 0
+    constant = reaches & ~varies
+    with torch.no_grad():
+        value = block.activation(up.bias[constant])
+        down.bias += down.weight[:, constant] @ value
+        down.weight[:, constant] = 0
+    return _at_least_one(reaches & varies)
+
+
+def keep_columns(model: PreTrainedModel, number: int, keep: torch.Tensor) -> None:
+    """Gives layer ``number`` an FFN of the columns ``keep`` only, and notes its size in the model's config."""
+    from torch import nn
+
+    blocks = architecture_of(model.config).blocks(model)
+    up, down = blocks[number].up, blocks[number].down
+    size = int(keep.sum())
+    smaller_up = nn.Linear(up.in_features, size)
+    smaller_down = nn.Linear(size, down.out_features)
+    smaller_up.weight.data = up.weight.data[keep].clone()
+    smaller_up.bias.data = up.bias.data[keep].clone()
+    smaller_down.weight.data = down.weight.data[:, keep].clone()
+    smaller_down.bias.data = down.bias.data.clone()
+    blocks[number].replace_ffn(smaller_up, smaller_down)
+    sizes = [block.up.out_features for block in blocks]
+    model.config.intermediate_sizes = [*sizes[:number], size, *sizes[number + 1 :]]
+
+
+def _at_least_one(used: torch.Tensor) -> torch.Tensor:
+    if not bool(used.any()):
+        used = used.clone()
+        used[0] = True
+    return used
+
+
+def _write_tokenizer(source: Path, folder: Path) -> None:
+    """``tokenizer.json``, made from ``vocab.txt`` where the checkpoint predates it."""
+    if (source / "tokenizer.json").is_file():
+        shutil.copyfile(source / "tokenizer.json", folder / "tokenizer.json")
+        return
+    from transformers import BertTokenizerFast
+
+    BertTokenizerFast.from_pretrained(source).backend_tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def _probe(model: PreTrainedModel) -> torch.Tensor:
+    """Logits ``[2, n]`` on tokens spread over the vocabulary."""
+    import torch
+
+    count = min(64, model.config.max_position_embeddings)
+    ids = torch.linspace(0, model.config.vocab_size - 1, count).long()[None]
+    with torch.inference_mode():
+        out = model(input_ids=ids)
+    return torch.cat([out.start_logits, out.end_logits])

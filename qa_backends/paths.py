@@ -1,0 +1,39 @@
+"""Where the project's own files are, where built ones go, and how a file is replaced whole."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+ASSETS = Path(__file__).resolve().parent.parent / "assets"
+MODELS = ASSETS / "models"
+EXAMPLES = ASSETS / "examples.json"
+OWN_QUESTIONS = ASSETS / "questions.json"
+STYLE = ASSETS / "style.css"
+
+RESULTS = ASSETS / "results"
+ACCURACY = RESULTS / "accuracy.json"
+BENCHMARK = RESULTS / "benchmark-cpu.json"
+OVERHEAD = RESULTS / "overhead-cpu.json"
+RECORDED = RESULTS / "recorded.json"
+
+
+def cache_root() -> Path:
+    """``QA_CACHE`` where it is set, else the user's cache folder."""
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qa_backends"
+    return Path(os.environ.get("QA_CACHE") or default)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replaces the file's contents at once: who reads it, or finds it after a crash, sees the old text or the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(partial).chmod(0o644)  # mkstemp's files are their owner's alone
+        Path(partial).replace(path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,250 @@
+"""Backends ready to answer: downloaded, built, loaded, unloaded when memory runs short.
+
+Downloads hold no turn. Packing and every build step take a turn each, so that others get theirs between them. Loading
+happens in the turn of whoever asks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.artefacts.build import build, missing
+from qa_backends.checkpoints import sources
+from qa_backends.checkpoints.manifest import Manifest, read_manifest
+from qa_backends.engines import engine_class
+from qa_backends.errors import BackendUnavailable, InputError
+from qa_backends.limits import devices
+from qa_backends.progress import UNWATCHED, Progress
+from qa_backends.reader.reader import Reader
+from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.runtime.memory import Closable, Memory, default_budget
+from qa_backends.runtime.turns import FairLock, Turn, on_engine_thread, translated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.checkpoints.sources import Source
+    from qa_backends.contract import Engine, Ran, SpanLogits, Windows
+
+    Forward = Callable[[Windows], SpanLogits]
+
+BYTES_PER_PARAMETER = 4
+"""Of loaded weights: FP32 is the most any engine computes in."""
+
+Key = tuple["Family", str]
+"""What is loaded on a device: a family, and a backend's name or a reference's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A loaded backend, and what it was loaded from."""
+
+    engine: Engine
+    reader: Reader
+    ran: Ran
+    manifest: Manifest
+
+    def close(self) -> None:
+        """On the thread that loaded it: some runtimes mind."""
+        on_engine_thread(self.engine.close)
+
+
+class Runtime:
+    """All loaded backends of a process.
+
+    Work happens within ``turn(device)``; who comes while another works waits, in order of arrival.
+    """
+
+    def __init__(self, *, budget_bytes: int | None = None, progress: Progress = UNWATCHED) -> None:
+        """``budget_bytes`` of weights on each device; by default what ``memory.default_budget`` says of it."""
+        self._progress = progress
+        self._memory: dict[str, Memory[Key, Closable]] = {
+            device: Memory(budget_bytes or default_budget(device)) for device in devices()
+        }
+        self._readers: dict[Family, Reader] = {}
+        self._lock = FairLock()
+
+    def ahead(self) -> int:
+        """How many turns there are before one that would be asked for now."""
+        return self._lock.ahead()
+
+    @contextmanager
+    def turn(self, device: str, progress: Progress | None = None) -> Iterator[Turn]:
+        """The machine, alone, to work on ``device``. Waiting for earlier turns is the turn's ``wait_s``.
+
+        ``progress`` is told how many are ahead and what is being prepared, in place of the runtime's own.
+
+        Raises:
+            InputError: there is no such device here.
+            Cancelled: ``progress`` says to stop.
+        """
+        check_device(device)
+        watched = progress or self._progress
+        began = time.perf_counter()
+        self._lock.acquire(
+            lambda ahead: watched.say(f"Waiting: {ahead} question{'s' if ahead > 1 else ''} ahead of yours …")
+        )
+        try:
+            yield Turn(self, device, time.perf_counter() - began, watched)
+        finally:
+            self._lock.release()
+
+    def loaded(self, device: str) -> list[str]:
+        """Names, as in ``family/backend``, of what is loaded on the device, least recently used first."""
+        return [f"{family.name}/{name}" for family, name in self._memory[device].keys()]  # noqa: SIM118 (not a mapping)
+
+    def reader(self, family: Family, progress: Progress | None = None) -> Reader:
+        """The family's reader; the baseline's tokenizer serves the whole family."""
+        if family not in self._readers:
+            folder = _checkpoint(family.source(catalog.BASELINE), progress or self._progress)
+            self._readers[family] = Reader(SubwordTokenizer(folder), family.settings)
+        return self._readers[family]
+
+    def download(self, family: Family, backends: Sequence[Backend], progress: Progress) -> None:
+        """Fetches what the backends need from the Hub, so that nobody's turn is held meanwhile.
+
+        Raises:
+            BackendUnavailable: the baseline cannot be had, whose tokenizer every backend of the family needs. Another
+                checkpoint that cannot is reported when a backend is made ready.
+        """
+        sources.download(family.source(catalog.BASELINE), progress)
+        for name in dict.fromkeys(each.checkpoint for each in backends):
+            try:
+                sources.download(family.source(name), progress)
+            except BackendUnavailable:
+                if name == catalog.BASELINE:
+                    raise
+
+    def make_ready(self, family: Family, backend: Backend, device: str, progress: Progress) -> Path:
+        """Downloads, packs and builds what the backend runs, where that was not done before; call it outside turns.
+
+        Raises:
+            BackendUnavailable, ArtefactError, BackendFailed: it cannot run here, or its making failed.
+            Cancelled: ``progress`` says to stop; what was finished is kept.
+        """
+        if refusal := catalog.unavailable(backend, device):
+            raise refusal
+        with translated(f"{family.name}/{backend.name}", "getting ready"):
+            source = family.source(backend.checkpoint)
+            sources.download(source, progress)
+            checkpoint = sources.ready(source)
+            if checkpoint is None:
+                with self.turn(device, progress):
+                    checkpoint = _checkpoint(source, progress)
+            for step in missing(checkpoint, backend.artefact, device):
+                with self.turn(device, progress):
+                    _build(checkpoint, step.name, device, progress)
+            return _build(checkpoint, backend.artefact, device, progress)
+
+    def get(self, family: Family, backend: Backend, device: str, progress: Progress | None = None) -> Loaded:
+        """The backend, loaded if it is not; call it within a turn of the device.
+
+        What ``make_ready`` was not called for is made within the turn.
+
+        Raises:
+            BackendUnavailable, ArtefactError: see ``Engine.load`` and ``artefacts.build``.
+            BackendFailed: the engine failed in a way of its own.
+        """
+        watched = progress or self._progress
+        found = self.hold(
+            family,
+            backend.name,
+            device,
+            size=lambda: self._size(family, backend, device, watched),
+            load=lambda: self._load(family, backend, device, watched),
+            progress=watched,
+        )
+        assert isinstance(found, Loaded)
+        return found
+
+    def hold(
+        self,
+        family: Family,
+        name: str,
+        device: str,
+        *,
+        size: Callable[[], int],
+        load: Callable[[], Closable],
+        progress: Progress,
+    ) -> Closable:
+        """What ``load`` gives, kept within the device's memory budget of which it takes ``size()`` bytes."""
+
+        def evicting(key: Key) -> None:
+            progress.tell(f"unloading {key[0].name}/{key[1]} to stay within the memory budget …")
+
+        with translated(f"{family.name}/{name}", "getting ready"):
+            return self._memory[device].get((family, name), size, load, evicting)
+
+    def fitting(
+        self, family: Family, backends: Sequence[Backend], device: str, *, beside_bytes: int = 0
+    ) -> list[Backend]:
+        """Those of the backends, in order, that can be loaded at the same time, beside so many bytes of others.
+
+        One at least: a backend larger than the budget is loaded alone.
+        """
+        left = self._memory[device].budget_bytes - beside_bytes
+        fit: list[Backend] = []
+        for each in backends:
+            size = self._size(family, each, device, self._progress)
+            if size <= left or not fit:
+                fit.append(each)
+                left -= size
+        return fit
+
+    def drop(self, family: Family, name: str, device: str) -> None:
+        """Unloads a backend, if it is loaded; the next question loads it afresh."""
+        self._memory[device].drop((family, name))
+
+    def _size(self, family: Family, backend: Backend, device: str, progress: Progress) -> int:
+        return read_manifest(self._artefact(family, backend, device, progress)).parameters * BYTES_PER_PARAMETER
+
+    def _load(self, family: Family, backend: Backend, device: str, progress: Progress) -> Loaded:
+        reader = self.reader(family, progress)
+        artefact = self._artefact(family, backend, device, progress)
+        engine = backend.engine_class(dict(backend.options))
+        progress.say(f"loading {family.name}/{backend.name} on {device} …")
+        on_engine_thread(lambda: engine.load(artefact, device))
+        return Loaded(engine, reader, on_engine_thread(engine.describe), read_manifest(artefact))
+
+    def _artefact(self, family: Family, backend: Backend, device: str, progress: Progress) -> Path:
+        if refusal := catalog.unavailable(backend, device):
+            raise refusal
+        checkpoint = _checkpoint(family.source(backend.checkpoint), progress)
+        return _build(checkpoint, backend.artefact, device, progress)
+
+
+def check_device(device: str) -> None:
+    """Raises InputError for a device that this machine has not got."""
+    if device not in devices():
+        raise InputError(f"There is no device '{device}' here. Choose one of: {', '.join(devices())}.")
+
+
+def _checkpoint(source: Source, progress: Progress) -> Path:
+    """The checkpoint's folder; what has to be downloaded comes on the caller's thread, packing on the engines'."""
+    if (folder := sources.ready(source)) is not None:
+        return folder
+    sources.download(source, progress)
+    return on_engine_thread(lambda: sources.make_ready(source, progress))
+
+
+def _build(checkpoint: Path, artefact: str, device: str, progress: Progress) -> Path:
+    return on_engine_thread(lambda: build(checkpoint, artefact, opened, progress, device))
+
+
+@contextmanager
+def opened(folder: Path, engine: str, device: str) -> Iterator[Forward]:
+    """A checkpoint or artefact, opened to compare logits; on the engine thread already, since builds run there."""
+    found = engine_class(engine)({})
+    found.load(folder, device)
+    try:
+        yield found.forward
+    finally:
+        found.close()
+
+

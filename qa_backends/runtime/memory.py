@@ -1,0 +1,87 @@
+"""What is loaded on each device, within a budget: the least recently used goes first."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from qa_backends.errors import InputError
+from qa_backends.limits import memory_bytes
+
+DEFAULT_SHARE = 0.5
+"""Share of a device's memory that loaded weights may take, unless its variable says otherwise."""
+VARIABLES = {"cpu": "QA_MEMORY_GB", "cuda": "QA_GPU_MEMORY_GB"}
+
+
+class Closable(Protocol):
+    def close(self) -> None:
+        """Gives the memory back."""
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V", bound=Closable)
+
+
+def default_budget(device: str) -> int:
+    """Bytes of loaded weights: the device's variable where it is set, else half of the memory it has.
+
+    Raises:
+        InputError: the variable is no number above 0.
+    """
+    name = VARIABLES[device]
+    wanted = os.environ.get(name, "")
+    if not wanted:
+        return int(memory_bytes(device) * DEFAULT_SHARE)
+    try:
+        budget = int(float(wanted) * 1e9)
+    except (ValueError, OverflowError):
+        budget = 0
+    if budget <= 0:
+        raise InputError(f"{name} is '{wanted}'; set it to a number of gigabytes above 0, or leave it out.")
+    return budget
+
+
+@dataclass(slots=True)
+class _Resident(Generic[V]):
+    value: V
+    bytes: int
+
+
+class Memory(Generic[K, V]):
+    """One device's residents by key. Whoever is asked for becomes the most recently used."""
+
+    def __init__(self, budget_bytes: int) -> None:
+        self.budget_bytes = budget_bytes
+        self._residents: OrderedDict[K, _Resident[V]] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def keys(self) -> list[K]:
+        """Least recently used first."""
+        with self._lock:
+            return list(self._residents)
+
+    def get(self, key: K, size: Callable[[], int], load: Callable[[], V], evicting: Callable[[K], None]) -> V:
+        """The resident, loaded if it is not there; ``evicting`` is told who goes to make room for it."""
+        with self._lock:
+            if key not in self._residents:
+                needed = size()
+                self._make_room(needed, evicting)
+                self._residents[key] = _Resident(load(), needed)
+            self._residents.move_to_end(key)
+            return self._residents[key].value
+
+    def _make_room(self, size: int, evicting: Callable[[K], None]) -> None:
+        while self._residents and sum(each.bytes for each in self._residents.values()) + size > self.budget_bytes:
+            key, oldest = self._residents.popitem(last=False)
+            evicting(key)
+            oldest.value.close()
+
+    def drop(self, key: K) -> None:
+        """Unloads one, if it is loaded; who asks for it next loads it afresh."""
+        with self._lock:
+            if found := self._residents.pop(key, None):
+                found.value.close()

@@ -80,7 +80,7 @@ class Windows:
     @property
     def lengths(self) -> IntArray:
         """``[n_windows]``: tokens of each window without its padding."""
-        return self.attention_mask.sum(axis=1)
+        return np.asarray(self.attention_mask.sum(axis=1), dtype=np.int64)
 
     def select(self, rows: IntArray) -> Windows:
         """The windows ``rows``, in that order, cut to the longest of them."""

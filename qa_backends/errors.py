@@ -46,7 +46,8 @@ class DriftError(ArtefactError):
     def __init__(self, step: str, difference: float, limit: float) -> None:
         super().__init__(
             f"The step '{step}' changed the logits by {difference:.3g}, more than the {limit:.3g} it may. "
-            "Nothing was kept; rebuild, and if it happens again report the versions that `build --json` prints."
+            "What it made is not used; build again, and if it fails again report the versions that "
+            "`build --json` prints."
         )
         self.step = step
 

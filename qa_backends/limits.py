@@ -27,6 +27,15 @@ def devices() -> tuple[str, ...]:
     return ("cuda", "cpu") if torch.cuda.is_available() else ("cpu",)
 
 
+def device_name(device: str) -> str:
+    """What the GPU calls itself, as in "NVIDIA L4"; the device's own name for the CPU, and where there is no GPU."""
+    if device != "cuda" or device not in devices():
+        return device
+    import torch
+
+    return torch.cuda.get_device_name()
+
+
 def limit_threads() -> None:
     """Makes PyTorch use as many threads as ``thread_count`` says: by itself it counts the host's cores."""
     if importlib.util.find_spec("torch") is not None:

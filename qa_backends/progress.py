@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
-class Cancelled(Exception):  # noqa: N818 (nothing went wrong: somebody changed their mind)
+class Cancelled(Exception):
     """Raised out of a job that was asked to stop. It passes through everything that translates errors."""
 
 

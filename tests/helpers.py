@@ -16,7 +16,8 @@ def random_bert(folder: Path, *, layers: int = 2, heads: int = 4, columns: int =
     import torch
     from transformers import BertConfig
 
-    from qa_backends.artefacts.checkpoint import empty_model, save_model
+    from qa_backends.checkpoints.architectures import architecture_of
+    from qa_backends.checkpoints.load import save_model
 
     torch.manual_seed(seed)
     vocabulary = json.loads((BASELINE / "config.json").read_text())["vocab_size"]
@@ -28,5 +29,6 @@ def random_bert(folder: Path, *, layers: int = 2, heads: int = 4, columns: int =
         intermediate_size=columns,
         initializer_range=0.5,
     )
-    save_model(empty_model(config), folder, tokenizer_from=BASELINE, dtype=torch.float32)
+    model = architecture_of(config).model(config.to_dict(), "sdpa")
+    save_model(model, folder, tokenizer_from=BASELINE, dtype=torch.float32)
     return folder

@@ -22,6 +22,7 @@ from qa_backends.checkpoints.manifest import (
     versions_of,
 )
 from qa_backends.errors import ArtefactError
+from qa_backends.limits import device_name
 from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 PLAIN_ENGINE = "pytorch"
 """What opens a checkpoint to compare its logits."""
 COMPARED = "compared.json"
-"""Largest logit difference by device, of those devices that an artefact was compared on after it was built."""
+"""Largest logit difference by the device's name, of the GPUs that an artefact was compared on after it was built."""
 
 
 def build(checkpoint: Path, artefact: str, open_with: Open, progress: Progress, device: str = "cpu") -> Path:
@@ -52,17 +53,22 @@ def build(checkpoint: Path, artefact: str, open_with: Open, progress: Progress, 
         Cancelled: ``progress`` says to stop; finished steps are kept.
     """
     for step in missing(checkpoint, artefact, device):
-        progress.say(f"{step.doing} …")
         _finish(checkpoint, step, open_with, progress, device)
     return _folder(checkpoint, artefact)
 
 
 def missing(checkpoint: Path, artefact: str, device: str = "cpu") -> list[Step]:
-    """The steps that ``build`` would have to make or compare, in order; none where the artefact is ready."""
+    """The steps that ``build`` would have to make or compare, in order; none where the artefact is ready.
+
+    They begin behind the last one that is there: its own parents are not needed any more.
+    """
     chain = chain_of(artefact)
     if not chain or ready(checkpoint, artefact, device):
         return []
-    return [step for step in chain if step is chain[-1] or find(checkpoint, step.name) is None]
+    steps = [chain.pop()]
+    while chain and find(checkpoint, chain[-1].name) is None:
+        steps.insert(0, chain.pop())
+    return steps
 
 
 def find(checkpoint: Path, artefact: str) -> Path | None:
@@ -100,6 +106,7 @@ def _finish(checkpoint: Path, step: Step, open_with: Open, progress: Progress, d
     """Makes the step unless it is there, and compares it on the device if it must be."""
 
     def make(folder: Path) -> None:
+        progress.say(f"{step.doing} …")
         parent = _folder(checkpoint, step.parent)
         step.make(Making(parent, checkpoint, folder, progress))
         manifest = _describe(folder, parent, checkpoint, step)
@@ -107,13 +114,12 @@ def _finish(checkpoint: Path, step: Step, open_with: Open, progress: Progress, d
         difference = _difference(step, parent, folder, checkpoint, open_with, "cpu")
         replace(manifest, largest_logit_difference=difference).write(folder)
 
-    folder = cache.ensure(step.name, facts_of(checkpoint, step.name), make)
+    folder = cache.ensure(step.name, facts_of(checkpoint, step.name), make, progress)
     if _uncompared(folder, step, device):
         parent = build(checkpoint, step.parent, open_with, progress)
-        found = _differences(folder) | {
-            device: _difference(step, parent, folder, checkpoint, open_with, device)
-        }
-        write_whole(folder / COMPARED, json.dumps(found) + "\n")
+        progress.say(f"comparing what '{step.name}' computes on {device} …")
+        difference = _difference(step, parent, folder, checkpoint, open_with, device)
+        write_whole(folder / COMPARED, json.dumps(_differences(folder) | {device_name(device): difference}) + "\n")
 
 
 def _difference(step: Step, parent: Path, folder: Path, checkpoint: Path, open_with: Open, device: str) -> float:
@@ -124,7 +130,7 @@ def _difference(step: Step, parent: Path, folder: Path, checkpoint: Path, open_w
 
 def _uncompared(folder: Path, step: Step, device: str) -> bool:
     """Whether the step must be compared on the device and was not: on the CPU it was when it was built."""
-    return device != "cpu" and device in step.compared_on and device not in _differences(folder)
+    return device != "cpu" and device in step.compared_on and device_name(device) not in _differences(folder)
 
 
 def _differences(folder: Path) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Backends and families: what there is, what it is called, and why something cannot run here."""
 
-from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend, before, ladder
+from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend, before, ladder, nearest
 from qa_backends.catalog.families import Family, default_family, families, family, register
 from qa_backends.catalog.lookup import backend, every_backend, offered, resolve, unavailable
 
@@ -17,6 +17,7 @@ __all__ = [
     "families",
     "family",
     "ladder",
+    "nearest",
     "offered",
     "register",
     "resolve",

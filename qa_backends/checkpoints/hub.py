@@ -36,11 +36,8 @@ def fetched(repository: str, revision: str | None) -> Fetched | None:
 
     Without a pinned ``revision`` the commit that was resolved first is kept to: what was measured on it stays true.
     """
-    try:
-        found = Fetched(**json.loads(_note(repository, revision).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
-    return found if (Path(found.folder) / "model.safetensors").is_file() else None
+    found = _noted(repository, revision)
+    return found if found and (Path(found.folder) / "model.safetensors").is_file() else None
 
 
 def fetch(repository: str, revision: str | None, progress: Progress, remedy: str = REMEDY) -> Fetched:
@@ -53,7 +50,8 @@ def fetch(repository: str, revision: str | None, progress: Progress, remedy: str
     if found := fetched(repository, revision):
         return found
     progress.say(f"looking for {repository} …")
-    answer = _downloaded(repository, revision, progress)
+    before = _noted(repository, revision)
+    answer = _downloaded(repository, before.revision if before else revision, progress)
     if "folder" in answer:
         found = Fetched(answer["folder"], answer["revision"])
         write_whole(_note(repository, revision), json.dumps(asdict(found)) + "\n")
@@ -66,22 +64,26 @@ def fetch(repository: str, revision: str | None, progress: Progress, remedy: str
 
 def _downloaded(repository: str, revision: str | None, progress: Progress) -> dict[str, str]:
     """What the downloading process printed; it is ended when waiting for it ends early."""
-    command = [sys.executable, "-m", "qa_backends.checkpoints.download", repository, *([revision] if revision else [])]
-    blobs = _blobs(repository)
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    module = "qa_backends.checkpoints.download"
+    cache = Path(HF_HUB_CACHE).resolve()
+    command = [sys.executable, "-m", module, str(cache), repository, *([revision] if revision else [])]
+    blobs = _blobs(cache, repository)
     before, told = _size(blobs), time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=_import_root()) as process:  # noqa: S603 (our own module)
         try:
-            while process.poll() is None:
+            while True:
                 progress.check()
                 if time.monotonic() - told >= TELL_EVERY_S:
                     told = time.monotonic()
                     progress.say(f"downloading {repository}: {(_size(blobs) - before) / 1e6:,.0f} MB so far …")
                 with suppress(subprocess.TimeoutExpired):
-                    process.wait(LOOK_EVERY_S)
+                    out, err = process.communicate(timeout=LOOK_EVERY_S)  # which reads on: a full pipe would hold it up
+                    break
         except BaseException:
             process.kill()
             raise
-        out, err = process.communicate()
     try:
         return dict(json.loads(out.decode().splitlines()[-1]))
     except (ValueError, IndexError):
@@ -93,12 +95,11 @@ def _import_root() -> Path:
     return Path(__file__).resolve().parents[2]
 
 
-def _blobs(repository: str) -> Path:
+def _blobs(cache: Path, repository: str) -> Path:
     """Where the Hub's client puts what it downloads."""
-    from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.file_download import repo_folder_name
 
-    return Path(HF_HUB_CACHE) / repo_folder_name(repo_id=repository, repo_type="model") / "blobs"
+    return cache / repo_folder_name(repo_id=repository, repo_type="model") / "blobs"
 
 
 def _size(folder: Path) -> int:
@@ -108,6 +109,14 @@ def _size(folder: Path) -> int:
         with suppress(OSError):
             total += file.stat().st_size
     return total
+
+
+def _noted(repository: str, revision: str | None) -> Fetched | None:
+    """What was noted of the repository when it was fetched, whether that is still there or not."""
+    try:
+        return Fetched(**json.loads(_note(repository, revision).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _note(repository: str, revision: str | None) -> Path:

@@ -66,7 +66,8 @@ def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object
     absent = [name for name in missing if not name.startswith(architecture.head)]
     if absent:
         raise ArtefactError(f"{checkpoint} lacks weights, among them {absent[0]}. Fetch the checkpoint again.")
-    return model.eval()
+    model.train(False)
+    return model
 
 
 def save_model(model: PreTrainedModel, folder: Path, *, tokenizer_from: Path, dtype: torch.dtype) -> None:

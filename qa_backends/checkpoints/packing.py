@@ -85,7 +85,7 @@ def used_columns(block: Block) -> torch.Tensor:
     constant = reaches & ~varies
     with torch.no_grad():
         value = block.activation(up.bias[constant])
-        down.bias += down.weight[:, constant] @ value
+        down.bias.add_(down.weight[:, constant] @ value)
         down.weight[:, constant] = 0
     return _at_least_one(reaches & varies)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.cache import ensure, find
 from qa_backends.checkpoints.hub import Fetched, fetch, fetched
-from qa_backends.checkpoints.manifest import PACKAGES, WEIGHTS, content_hash, read_manifest, versions_of
+from qa_backends.checkpoints.manifest import PACKAGES, WEIGHTS, read_manifest, versions_of
 from qa_backends.checkpoints.packing import pack_checkpoint
 from qa_backends.errors import ArtefactError
 
@@ -43,7 +43,7 @@ def ready(source: Source) -> Path | None:
     if source.repository is None:
         return local_folder(source)
     found = fetched(source.repository, source.revision)
-    return find(PACKED, _facts(found)) if found else None
+    return find(PACKED, _facts(source.repository, found)) if found else None
 
 
 def make_ready(source: Source, progress: Progress) -> Path:
@@ -62,13 +62,15 @@ def make_ready(source: Source, progress: Progress) -> Path:
         progress.say(f"packing {repository} …")
         pack_checkpoint(Path(found.folder), folder, {"source": repository, "revision": found.revision})
 
-    return ensure(PACKED, _facts(found), make)
+    return ensure(PACKED, _facts(repository, found), make, progress)
 
 
 def local_folder(source: Source) -> Path:
     """Raises ArtefactError where the folder holds no checkpoint."""
     if source.folder is None or not (source.folder / WEIGHTS).is_file():
-        raise ArtefactError(f"The checkpoint {source.folder} is missing; download the project again.")
+        raise ArtefactError(
+            f"{source.folder} holds no {WEIGHTS}. Name a checkpoint's folder; if it came with the app, download that again."
+        )
     return source.folder
 
 
@@ -80,5 +82,6 @@ def weights_hash(source: Source) -> str | None:
     return None if folder is None else read_manifest(folder).files[WEIGHTS]
 
 
-def _facts(found: Fetched) -> dict[str, Any]:
-    return {"step": "pack", "parent": content_hash(Path(found.folder)), "versions": versions_of(PACKAGES)}
+def _facts(repository: str, found: Fetched) -> dict[str, Any]:
+    """The commit stands for the contents, so that gigabytes need not be hashed to find what was packed from them."""
+    return {"step": "pack", "source": repository, "revision": found.revision, "versions": versions_of(PACKAGES)}

@@ -6,15 +6,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from qa_backends import catalog
-from qa_backends.artefacts.manifest import file_hash
-from qa_backends.commands.terminal import Device, FamilyName, Json, bar, console, pick_device, questions_of, say, show
+from qa_backends.checkpoints.manifest import file_hash, read_manifest
+from qa_backends.checkpoints.sources import make_ready
+from qa_backends.commands.terminal import (
+    Device,
+    FamilyName,
+    Json,
+    bar,
+    console,
+    pick_device,
+    questions_of,
+    show,
+    watched,
+)
 from qa_backends.errors import InputError
-from qa_backends.training.loop import Plan
+from qa_backends.training.settings import RunSettings
+
+if TYPE_CHECKING:
+    from qa_backends.training.loop import OnStep
 
 app = typer.Typer(help="Make checkpoints: fine-tune, prune, pack.")
 
@@ -40,15 +54,15 @@ def finetune(
     as_json: Json = False,
 ) -> None:
     """Fine-tune an encoder to find answer spans."""
-    from qa_backends.training.finetune import finetune as run
+    from qa_backends.training.finetune import finetune as fine_tuned
     from qa_backends.training.recipes import encoder_folder, finish, history
 
     questions = questions_of(data)
-    plan = Plan(out, passes, learning_rate, batch_tokens, seed, pick_device(device))
-    encoder = encoder_folder(start_from, say)
-    with _steps() as advance:
-        made = run(questions, start_from=encoder, plan=plan, progress=advance)
-    settings = {"start_from": encoder.name, **plan.settings(), "data": data.name, "questions": len(questions)}
+    run = RunSettings(out, passes, learning_rate, batch_tokens, seed, pick_device(device))
+    encoder = encoder_folder(start_from, watched)
+    with _steps() as on_step:
+        made = fine_tuned(questions, start_from=encoder, run=run, on_step=on_step)
+    settings = {"start_from": encoder.name, **run.facts(), "data": data.name, "questions": len(questions)}
     settings |= history(encoder)
     _made(finish(made, step="finetune", parent=encoder, settings=settings), as_json)
 
@@ -75,23 +89,24 @@ def prune(
 ) -> None:
     """Prune whole heads and FFN columns with the fine-tuned model as teacher, and pack the result."""
     from qa_backends.training.prune import METHODS, Pruning
-    from qa_backends.training.recipes import finish, history
+    from qa_backends.training.recipes import finish, history, weights_of
 
     if method not in METHODS:
         raise InputError(f"There is no method '{method}'. Choose one of: {', '.join(METHODS)}.")
     if start and method != "importance":
         raise InputError("--start goes with --method importance: movement decides while it trains.")
     questions = questions_of(data)
-    plan = Plan(out, passes, learning_rate, batch_tokens, seed, pick_device(device))
-    teacher = teacher or catalog.checkpoint_folder(catalog.family(family or catalog.default_family()), "baseline", say)
-    with _steps() as advance:
+    run = RunSettings(out, passes, learning_rate, batch_tokens, seed, pick_device(device))
+    baseline = catalog.family(family or catalog.default_family()).source(catalog.BASELINE)
+    teacher = teacher or make_ready(baseline, watched)
+    with _steps() as on_step:
         pruning = Pruning(
-            questions, method=method, teacher=teacher, density=density, plan=plan, progress=advance, start=start
+            questions, method=method, teacher=teacher, density=density, run=run, on_step=on_step, start=start
         )
         made = pruning.run()
-    settings = {"method": method, "density": density, **plan.settings()}
+    settings = {"method": method, "density": density, **run.facts()}
     settings |= {"data": data.name, "questions": len(questions)}
-    settings |= {"teacher": file_hash(teacher / "model.safetensors")} | (history(start) if start else {})
+    settings |= {"teacher": file_hash(weights_of(teacher))} | (history(start) if start else {})
     _made(finish(made, step="prune", parent=start or teacher, settings=settings), as_json)
 
 
@@ -102,17 +117,17 @@ def pack(
     as_json: Json = False,
 ) -> None:
     """Really remove what was zeroed; packed and masked logits are compared."""
-    from qa_backends.artefacts.hub import pack_checkpoint
+    from qa_backends.checkpoints.packing import pack_checkpoint
+    from qa_backends.training.recipes import weights_of
 
-    if not (checkpoint / "model.safetensors").is_file():
-        raise InputError(f"{checkpoint} holds no model.safetensors. Name a folder that holds a checkpoint.")
-    pack_checkpoint(checkpoint, out, checkpoint.name)
+    weights_of(checkpoint)
+    pack_checkpoint(checkpoint, out, {"source": checkpoint.name})
     _made(out, as_json)
 
 
 @contextmanager
-def _steps() -> Iterator[Any]:
-    """Progress of a training run, its length known once the first step is done."""
+def _steps() -> Iterator[OnStep]:
+    """Tells how far a training run is; its length is known once the first step is done."""
     with bar("steps", None) as advance:
         yield lambda step: advance(
             step.number, f"loss {step.loss:.3f}, {step.windows_per_second:.0f} windows a second", step.of
@@ -120,10 +135,9 @@ def _steps() -> Iterator[Any]:
 
 
 def _made(folder: Path, as_json: bool) -> None:
-    from qa_backends.artefacts.manifest import read_manifest
-
-    manifest = asdict(read_manifest(folder))
+    """Shows what was made."""
+    manifest = read_manifest(folder)
     if as_json:
-        return show({"folder": str(folder), **manifest})
-    console.print(f"{folder}: {manifest['encoder_parameters']:,} encoder parameters, {manifest['bytes'] / 1e6:.1f} MB")
-    return None
+        show({"folder": str(folder), **asdict(manifest)})
+    else:
+        console.print(f"{folder}: {manifest.encoder_parameters:,} encoder parameters, {manifest.bytes / 1e6:.1f} MB")

@@ -107,7 +107,7 @@ class OnnxRuntime(Engine):
 def _upcast_bytes(artefact: Path) -> bytes:
     import onnx
 
-    return upcast(onnx.load(artefact / FILE)).SerializeToString()
+    return bytes(upcast(onnx.load(artefact / FILE)).SerializeToString())
 
 
 def upcast(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -1,1 +1,1 @@
-"""What things cost and how good they are: timing, comparison, accuracy, and the reports made of them."""
+"""How long, how much and how well: measurements, and the files that keep them."""

@@ -139,9 +139,7 @@ class Reader:
         notice = f"The question has {len(question)} tokens; the model reads the first {limit}."
         return question.part(0, limit), (notice,)
 
-    def read(
-        self, prepared: Prepared, forward: Forward, *, wait_s: float = 0.0, split: Split = length_batches
-    ) -> Read:
+    def read(self, prepared: Prepared, forward: Forward, *, wait_s: float = 0.0, split: Split = length_batches) -> Read:
         """An answer to each query. ``wait_s`` is what the caller waited before; ``split`` gives each call's rows."""
         began = time.perf_counter()
         logits, computed = run_in_batches(forward, prepared.windows, split)

@@ -181,21 +181,25 @@ class Runtime:
         with translated(f"{family.name}/{name}", "getting ready"):
             return self._memory[device].get((family, name), size, load, evicting)
 
-    def fitting(
-        self, family: Family, backends: Sequence[Backend], device: str, *, beside_bytes: int = 0
-    ) -> list[Backend]:
-        """Those of the backends, in order, that can be loaded at the same time, beside so many bytes of others.
+    def fitting(self, sizes: Sequence[int], device: str) -> list[bool]:
+        """Whether each of what takes so many bytes, in order, can be loaded at the same time as those before it.
 
-        One at least: a backend larger than the budget is loaded alone.
+        The first always can: what is larger than the budget is loaded alone.
         """
-        left = self._memory[device].budget_bytes - beside_bytes
-        fit: list[Backend] = []
-        for each in backends:
-            size = self._size(family, each, device, self._progress)
-            if size <= left or not fit:
-                fit.append(each)
-                left -= size
+        left = self._memory[device].budget_bytes
+        fit: list[bool] = []
+        for number, size in enumerate(sizes):
+            fit.append(number == 0 or size <= left)
+            left -= size if fit[-1] else 0
         return fit
+
+    def budget_bytes(self, device: str) -> int:
+        """Of loaded weights on the device."""
+        return self._memory[device].budget_bytes
+
+    def size_of(self, family: Family, backend: Backend, device: str) -> int:
+        """Bytes that the backend takes of the budget; it is made for that, if it was not."""
+        return self._size(family, backend, device, self._progress)
 
     def drop(self, family: Family, name: str, device: str) -> None:
         """Unloads a backend, if it is loaded; the next question loads it afresh."""
@@ -246,5 +250,3 @@ def opened(folder: Path, engine: str, device: str) -> Iterator[Forward]:
         yield found.forward
     finally:
         found.close()
-
-

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qa_backends.contract import DEFAULT_SETTINGS, IntArray, ReaderSettings
+from qa_backends.contract import DEFAULT_SETTINGS, IntArray
+from qa_backends.errors import InputError
 from qa_backends.reader.tokens import Tokens
-from qa_backends.reader.windows import FRAME_TOKENS, cut, pieces
+from qa_backends.reader.windows import cut, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import torch
 
-    from qa_backends.reader.tokens import WordPieces
+    from qa_backends.reader.tokens import SubwordTokenizer
     from qa_backends.squad import Question
 
 SEQ_LEN_MULTIPLE = 16
@@ -30,16 +31,15 @@ POOL_BATCHES = 64
 class Example:
     """One training window: a question, a piece of its context, and the answer's tokens counted from the window's start.
 
-    ``start`` and ``end`` (inclusive) are 0, the ``[CLS]`` token, where the piece holds no answer.
+    ``start`` and ``end`` (inclusive) are 0, the token that stands for "no answer", where the piece holds none.
+    ``length`` counts the window's tokens, its frame included.
     """
 
     question: Tokens
     piece: Tokens
     start: int
     end: int
-
-    def __len__(self) -> int:
-        return len(self.question) + len(self.piece) + FRAME_TOKENS
+    length: int
 
 
 def answer_tokens(offsets: IntArray, start: int, end: int) -> tuple[int, int] | None:
@@ -53,20 +53,20 @@ def answer_tokens(offsets: IntArray, start: int, end: int) -> tuple[int, int] | 
     return int(inside[0]), int(inside[-1])
 
 
-def examples(
-    questions: Sequence[Question], pieces_of: WordPieces, settings: ReaderSettings = DEFAULT_SETTINGS
-) -> list[Example]:
+def examples(questions: Sequence[Question], tokenizer: SubwordTokenizer) -> list[Example]:
     """Every window of every question, labelled with its first gold answer."""
-    encoded = pieces_of.encode_pairs(questions, settings.max_question_tokens)
+    frame, settings = tokenizer.frame, DEFAULT_SETTINGS
+    encoded = tokenizer.encode_pairs(questions, settings.max_question_tokens)
     found: list[Example] = []
     for each, (question, context) in zip(questions, encoded, strict=True):
-        capacity = settings.max_seq_len - len(question) - FRAME_TOKENS
-        for piece in pieces(len(context), capacity, settings.stride):
+        around = len(question) + frame.tokens
+        shift = frame.text_start(len(question))
+        gold = each.answers[0] if each.answers else None
+        for piece in pieces(len(context), settings.max_seq_len - around, settings.stride):
             tokens = context.part(piece.start, piece.stop)
-            gold = each.answers[0] if each.answers else None
             span = answer_tokens(tokens.offsets, gold.start, gold.start + len(gold.text)) if gold else None
-            shift = len(question) + 2
-            found.append(Example(question, tokens, *(span[0] + shift, span[1] + shift) if span else (0, 0)))
+            first, last = (span[0] + shift, span[1] + shift) if span else (0, 0)
+            found.append(Example(question, tokens, first, last, around + len(tokens)))
     return found
 
 
@@ -93,55 +93,61 @@ def epoch_order(lengths: Sequence[int], *, max_tokens: int, seed: int) -> list[l
     rng.shuffle(order)
     mean = max(1, sum(lengths) // max(1, len(lengths)))
     pool = POOL_BATCHES * max(1, max_tokens // mean)
-    groups: list[list[int]] = []
+    batches: list[list[int]] = []
     for at in range(0, len(order), pool):
-        group: list[int] = []
+        batch: list[int] = []
         for index in sorted(order[at : at + pool], key=lambda i: lengths[i]):
-            if group and (len(group) + 1) * _padded(lengths[index]) > max_tokens:
-                groups.append(group)
-                group = []
-            group.append(index)
-        groups.append(group)
-    rng.shuffle(groups)
-    return groups
+            if batch and (len(batch) + 1) * _padded(lengths[index]) > max_tokens:
+                batches.append(batch)
+                batch = []
+            batch.append(index)
+        batches.append(batch)
+    rng.shuffle(batches)
+    return batches
+
+
+def steps_of(data: Sequence[Example], *, passes: float, max_tokens: int, seed: int) -> int:
+    """Steps that so many passes over the data take. Raises InputError where that is not one."""
+    steps = round(len(epoch_order([each.length for each in data], max_tokens=max_tokens, seed=seed)) * passes)
+    if steps < 1:
+        raise InputError(f"{passes} passes over these questions do not make one step. Give more passes.")
+    return steps
 
 
 def _padded(length: int) -> int:
     return -(-length // SEQ_LEN_MULTIPLE) * SEQ_LEN_MULTIPLE
 
 
-def collate(group: Sequence[Example], pieces_of: WordPieces, settings: ReaderSettings = DEFAULT_SETTINGS) -> Batch:
+def collate(together: Sequence[Example], tokenizer: SubwordTokenizer) -> Batch:
     """The examples as one padded batch."""
     import torch
 
-    windows = cut([(each.question, each.piece) for each in group], pieces_of.special, settings)
+    windows = cut([(each.question, each.piece) for each in together], tokenizer.frame, DEFAULT_SETTINGS)
     extra = _padded(windows.seq_len) - windows.seq_len
 
     def padded(array: IntArray, value: int) -> torch.Tensor:
         return torch.from_numpy(np.pad(array, ((0, 0), (0, extra)), constant_values=value))
 
-    assert windows.token_type_ids is not None
-    return Batch(
-        inputs={
-            "input_ids": padded(windows.input_ids, pieces_of.special.pad),
-            "attention_mask": padded(windows.attention_mask, 0),
-            "token_type_ids": padded(windows.token_type_ids, 0),
-        },
-        start=torch.tensor([each.start for each in group]),
-        end=torch.tensor([each.end for each in group]),
-    )
+    inputs = {
+        "input_ids": padded(windows.input_ids, tokenizer.frame.pad),
+        "attention_mask": padded(windows.attention_mask, 0),
+    }
+    if windows.token_type_ids is not None:
+        inputs["token_type_ids"] = padded(windows.token_type_ids, 0)
+    start = torch.tensor([each.start for each in together])
+    return Batch(inputs, start, torch.tensor([each.end for each in together]))
 
 
 def stream(
-    data: Sequence[Example], pieces_of: WordPieces, *, max_tokens: int, seed: int, steps: int, skip: int
+    data: Sequence[Example], tokenizer: SubwordTokenizer, *, max_tokens: int, seed: int, steps: int, skip: int
 ) -> Iterator[Batch]:
     """Batches number ``skip`` to ``steps`` of an endless series of epochs; the same seed gives the same series."""
-    lengths = [len(each) for each in data]
+    lengths = [each.length for each in data]
     done = 0
     epoch = 0
     while done < steps:
-        for group in epoch_order(lengths, max_tokens=max_tokens, seed=seed + epoch):
+        for indices in epoch_order(lengths, max_tokens=max_tokens, seed=seed + epoch):
             if skip <= done < steps:
-                yield collate([data[i] for i in group], pieces_of)
+                yield collate([data[i] for i in indices], tokenizer)
             done += 1
         epoch += 1

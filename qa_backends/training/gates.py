@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
-from qa_backends.artefacts.packing import keep_columns, keep_heads
+from qa_backends.checkpoints.architectures import architecture_of, parameter_counts
+from qa_backends.checkpoints.packing import keep_columns, keep_heads
 
 if TYPE_CHECKING:
-    from transformers import BertForQuestionAnswering
+    from collections.abc import Callable
+
+    import torch
+    from transformers import PreTrainedModel
+
+    Hook = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], tuple[torch.Tensor]]
 
 
 class Gates:
@@ -19,21 +23,23 @@ class Gates:
     change what passes. ``remove`` takes the hooks out again.
     """
 
-    def __init__(self, model: BertForQuestionAnswering) -> None:
-        layers = model.bert.encoder.layer
-        device = model.device
-        self.heads = [torch.ones(each.attention.self.num_attention_heads, device=device) for each in layers]
-        self.columns = [torch.ones(each.intermediate.dense.out_features, device=device) for each in layers]
-        self._hooks = []
-        for number, layer in enumerate(layers):
-            size = layer.attention.self.attention_head_size
-            self._hooks.append(layer.attention.output.dense.register_forward_pre_hook(self._of_heads(number, size)))
-            self._hooks.append(layer.output.dense.register_forward_pre_hook(self._of_columns(number)))
+    def __init__(self, model: PreTrainedModel) -> None:
+        import torch
 
-    def _of_heads(self, number: int, size: int):  # noqa: ANN202 (a hook, in the shape torch calls it)
+        blocks = architecture_of(model.config).blocks(model)
+        self.heads = [torch.ones(each.heads, device=model.device) for each in blocks]
+        self.columns = [torch.ones(each.up.out_features, device=model.device) for each in blocks]
+        self._hooks = []
+        for number, block in enumerate(blocks):
+            self._hooks.append(
+                block.attention_output.register_forward_pre_hook(self._of_heads(number, block.head_size))
+            )
+            self._hooks.append(block.down.register_forward_pre_hook(self._of_columns(number)))
+
+    def _of_heads(self, number: int, size: int) -> Hook:
         return lambda _module, inputs: (inputs[0] * self.heads[number].repeat_interleave(size).to(inputs[0].dtype),)
 
-    def _of_columns(self, number: int):  # noqa: ANN202
+    def _of_columns(self, number: int) -> Hook:
         return lambda _module, inputs: (inputs[0] * self.columns[number].to(inputs[0].dtype),)
 
     def remove(self) -> None:
@@ -41,15 +47,17 @@ class Gates:
             hook.remove()
 
 
-def layer_costs(model: BertForQuestionAnswering) -> tuple[int, int]:
-    """Parameters of one head and of one FFN column, their biases included."""
-    config = model.config
-    size = config.hidden_size // config.num_attention_heads
-    return 4 * config.hidden_size * size + 3 * size, 2 * config.hidden_size + 1
+def layer_costs(model: PreTrainedModel) -> tuple[int, int]:
+    """Parameters of one head and of one FFN column, their biases included; every layer's cost the same."""
+    block = architecture_of(model.config).blocks(model)[0]
+    hidden, size = block.attention_output.out_features, block.head_size
+    return 4 * hidden * size + 3 * size, 2 * hidden + 1
 
 
-def encoder_parameters(model: BertForQuestionAnswering) -> int:
-    return sum(each.numel() for each in model.bert.encoder.parameters())
+def encoder_parameters(model: PreTrainedModel) -> int:
+    """Parameters of the encoder's layers, without embeddings and output layer."""
+    shapes = {name: tuple(each.shape) for name, each in model.named_parameters()}
+    return parameter_counts(architecture_of(model.config), shapes)[1]
 
 
 def choose(
@@ -67,8 +75,8 @@ def choose(
                 (float(value) / cost, cost, kind, layer, index) for index, value in enumerate(worth) if index != best
             ]
     kept = (
-        [torch.ones_like(each, dtype=torch.bool) for each in heads],
-        [torch.ones_like(each, dtype=torch.bool) for each in columns],
+        [each.new_ones(each.shape).bool() for each in heads],
+        [each.new_ones(each.shape).bool() for each in columns],
     )
     for _, cost, kind, layer, index in sorted(candidates):
         if spare <= 0:
@@ -78,9 +86,8 @@ def choose(
     return kept
 
 
-def cut_down(model: BertForQuestionAnswering, heads: list[torch.Tensor], columns: list[torch.Tensor]) -> None:
+def cut_down(model: PreTrainedModel, heads: list[torch.Tensor], columns: list[torch.Tensor]) -> None:
     """Removes from the model, in place, the heads and columns that are not kept."""
     for number, (kept_heads, kept_columns) in enumerate(zip(heads, columns, strict=True)):
         keep_heads(model, number, kept_heads)
-        keep_columns(model.bert.encoder.layer[number], kept_columns)
-    model.config.intermediate_sizes = [each.intermediate.dense.out_features for each in model.bert.encoder.layer]
+        keep_columns(model, number, kept_columns)

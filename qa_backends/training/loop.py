@@ -1,13 +1,13 @@
-"""One training loop for every recipe: fused AdamW, and checkpoints that a stopped run goes on from."""
+"""One training loop for every recipe: fused AdamW, and a saved state that a stopped run goes on from."""
 
 from __future__ import annotations
 
-import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qa_backends.errors import InputError
+from qa_backends.limits import limit_threads
+from qa_backends.training.saved import SavedState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,58 +16,35 @@ if TYPE_CHECKING:
     import torch
 
     from qa_backends.training.data import Batch
+    from qa_backends.training.settings import Recipe, RunSettings
 
     Loss = Callable[[Batch, int], torch.Tensor]
-    Progress = Callable[["Step"], None]
+    OnStep = Callable[["StepReport"], None]
 
-CHECKPOINT_EVERY_S = 300.0
+SAVE_EVERY_S = 300.0
 WARM_UP_SHARE = 0.06
 GRADIENT_CLIP = 1.0
-WEIGHT_DECAY = 0.01
 SCORE_RATE = 100.0
-MOMENTS = ("exp_avg", "exp_avg_sq")
-"""AdamW's state of each parameter, by PyTorch's names."""
+LOSS_MEMORY = 0.98
+"""How much of the loss that is shown stays from the step before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """What a run is; a folder holds one run, and a changed recipe needs another folder."""
-
-    steps: int
-    learning_rate: float
-    weight_decay: float
-    max_tokens: int
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a person chooses of a run: its folder, ``passes`` over the questions, and how to step and where."""
-
-    folder: Path
-    passes: float
-    learning_rate: float
-    max_tokens: int
-    seed: int
-    device: str
-
-    def recipe(self, steps: int) -> Recipe:
-        return Recipe(steps, self.learning_rate, WEIGHT_DECAY, self.max_tokens, self.seed)
-
-    def settings(self) -> dict[str, object]:
-        """What a manifest keeps of it."""
-        chosen = asdict(self)
-        return {key: value for key, value in chosen.items() if key not in ("folder", "device")}
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What the progress shows after a step."""
+class StepReport:
+    """What those who wait are told after a step: its number, of how many, and the smoothed loss."""
 
     number: int
     of: int
     loss: float
     windows_per_second: float
+
+
+def begin(run: RunSettings) -> None:
+    """Starts a run: sets its seed, and holds PyTorch to the threads that this process may use."""
+    import torch
+
+    limit_threads()
+    torch.manual_seed(run.seed)
 
 
 def rate_at(step: int, recipe: Recipe) -> float:
@@ -83,11 +60,11 @@ def train(
     batches_from: Callable[[int], Iterator[Batch]],
     recipe: Recipe,
     folder: Path,
-    progress: Progress,
+    on_step: OnStep,
     *,
     scores: dict[str, torch.nn.Parameter] | None = None,
 ) -> None:
-    """Runs the recipe from its beginning or from the last checkpoint in ``folder``.
+    """Runs the recipe from its beginning, or from the state that was saved in ``folder``.
 
     ``parameters`` are what is learned, by name; ``batches_from(n)`` yields the batches from number ``n`` on.
     ``scores``, for movement pruning, are learned ``SCORE_RATE`` times as fast as weights, and do not decay.
@@ -97,85 +74,40 @@ def train(
     """
     import torch
 
-    scores = scores or {}
-    groups = [
-        {"params": list(parameters.values()), "weight_decay": recipe.weight_decay, "pace": 1.0},
-        {"params": list(scores.values()), "weight_decay": 0.0, "pace": SCORE_RATE},
-    ]
-    optimizer = torch.optim.AdamW([each for each in groups if each["params"]], lr=recipe.learning_rate, fused=True)
-    state = Checkpoint(folder, recipe, parameters | scores, optimizer)
+    optimizer = _optimizer(parameters, scores or {}, recipe)
+    state = SavedState(folder, recipe, parameters | (scores or {}), optimizer)
     first = state.resume()
     saved = started = time.monotonic()
     windows = 0
-    running = 0.0
+    shown = 0.0
     for step, batch in enumerate(batches_from(first), start=first):
         for group in optimizer.param_groups:
             group["lr"] = rate_at(step, recipe) * group["pace"]
         loss = loss_of(batch, step)
-        loss.backward()
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(parameters.values(), GRADIENT_CLIP)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         windows += len(batch)
         value = loss.item()
-        running = value if step == first else 0.98 * running + 0.02 * value
+        shown = value if step == first else LOSS_MEMORY * shown + (1 - LOSS_MEMORY) * value
         now = time.monotonic()
-        progress(Step(step + 1, recipe.steps, running, windows / (now - started)))
-        if now - saved > CHECKPOINT_EVERY_S:
+        on_step(StepReport(step + 1, recipe.steps, shown, windows / (now - started)))
+        if now - saved > SAVE_EVERY_S:
             state.save(step + 1)
             saved = now
-    state.save(recipe.steps)
+    if first < recipe.steps:
+        state.save(recipe.steps)
 
 
-class Checkpoint:
-    """Weights, AdamW's two moments and the step, as safetensors and JSON: nothing in it can run code when read."""
+def _optimizer(
+    weights: dict[str, torch.nn.Parameter], scores: dict[str, torch.nn.Parameter], recipe: Recipe
+) -> torch.optim.Optimizer:
+    """Fused AdamW; ``pace`` is how fast each kind of parameter learns, against the recipe's rate."""
+    import torch
 
-    def __init__(
-        self,
-        folder: Path,
-        recipe: Recipe,
-        parameters: dict[str, torch.nn.Parameter],
-        optimizer: torch.optim.Optimizer,
-    ) -> None:
-        self._tensors = folder / "training.safetensors"
-        self._recipe = folder / "training.json"
-        self._wanted = asdict(recipe)
-        self._parameters = parameters
-        self._optimizer = optimizer
-
-    def save(self, step: int) -> None:
-        """Replaces the last checkpoint whole: a run stopped while saving goes on from the one before."""
-        from safetensors.torch import save_file
-
-        tensors = {}
-        for name, parameter in self._parameters.items():
-            tensors[f"weight.{name}"] = parameter.detach().contiguous()
-            for moment in MOMENTS:
-                tensors[f"{moment}.{name}"] = self._optimizer.state[parameter][moment]
-        self._tensors.parent.mkdir(parents=True, exist_ok=True)
-        partial = self._tensors.with_suffix(".partial")
-        save_file(tensors, partial, metadata={"step": str(step)})
-        partial.replace(self._tensors)
-        self._recipe.write_text(json.dumps(self._wanted, indent=1) + "\n", encoding="utf-8")
-
-    def resume(self) -> int:
-        """Loads the checkpoint, if there is one, and returns the step to go on from."""
-        import torch
-        from safetensors import safe_open
-
-        if not self._tensors.is_file():
-            return 0
-        found = json.loads(self._recipe.read_text(encoding="utf-8"))
-        if found != self._wanted:
-            raise InputError(
-                f"{self._tensors.parent} holds a run with other settings ({found}). "
-                "Go on with those, or name another folder."
-            )
-        with safe_open(self._tensors, framework="pt") as file:
-            step = int(file.metadata()["step"])
-            for name, parameter in self._parameters.items():
-                parameter.data.copy_(file.get_tensor(f"weight.{name}"))
-                moments = {key: file.get_tensor(f"{key}.{name}").to(parameter.device) for key in MOMENTS}
-                count = torch.tensor(float(step), device=parameter.device)
-                self._optimizer.state[parameter] = {"step": count, **moments}
-        return step
+    kinds = [
+        {"params": list(weights.values()), "weight_decay": recipe.weight_decay, "pace": 1.0},
+        {"params": list(scores.values()), "weight_decay": 0.0, "pace": SCORE_RATE},
+    ]
+    return torch.optim.AdamW([each for each in kinds if each["params"]], lr=recipe.learning_rate, fused=True)

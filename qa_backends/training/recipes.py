@@ -5,26 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-
-from qa_backends.artefacts.checkpoint import load_model, save_model
-from qa_backends.artefacts.hub import checkpoint_manifest, fetch
-from qa_backends.artefacts.manifest import NAME, file_hash, read_manifest
+from qa_backends.checkpoints.hub import fetch
+from qa_backends.checkpoints.load import load_model, save_model
+from qa_backends.checkpoints.manifest import NAME, WEIGHTS, file_hash, manifest_of, read_manifest
+from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from qa_backends.progress import Progress
 
 REMEDY = "Name a folder that holds the encoder: --from FOLDER."
 
 
-def encoder_folder(source: str, say: Callable[[str], None]) -> Path:
+def encoder_folder(source: str, progress: Progress) -> Path:
     """The folder itself, or the Hub repository of that name, downloaded.
 
     Raises:
         BackendUnavailable: it is no folder here, and the Hub cannot be reached.
+        Cancelled: ``progress`` says to stop.
     """
     folder = Path(source)
-    return folder if folder.is_dir() else fetch(source, None, say, remedy=REMEDY)
+    return folder if folder.is_dir() else Path(fetch(source, None, progress, remedy=REMEDY).folder)
+
+
+def weights_of(checkpoint: Path) -> Path:
+    """The file with the checkpoint's weights. Raises InputError where the folder holds none."""
+    file = checkpoint / WEIGHTS
+    if not file.is_file():
+        raise InputError(f"{checkpoint} holds no {WEIGHTS}. Name a folder that holds a checkpoint.")
+    return file
 
 
 def history(folder: Path) -> dict[str, object]:
@@ -32,11 +40,10 @@ def history(folder: Path) -> dict[str, object]:
     return {"before": read_manifest(folder).settings} if (folder / NAME).is_file() else {}
 
 
-def finish(folder: Path, *, step: str, parent: Path | None, settings: dict[str, object]) -> Path:
+def finish(folder: Path, *, step: str, parent: Path, settings: dict[str, object]) -> Path:
     """Stores a trained checkpoint's weights as FP16 and writes its manifest; returns the folder."""
-    model = load_model(folder)
-    save_model(model, folder, tokenizer_from=folder, dtype=torch.float16)
-    weights = parent / "model.safetensors" if parent else None
-    origin = file_hash(weights) if weights and weights.is_file() else None
-    checkpoint_manifest(model, folder, step=step, parent=origin, settings=settings).write(folder)
+    import torch
+
+    save_model(load_model(folder), folder, tokenizer_from=folder, dtype=torch.float16)
+    manifest_of(folder, step=step, parent=file_hash(weights_of(parent)), settings=settings).write(folder)
     return folder

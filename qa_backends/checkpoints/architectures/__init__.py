@@ -83,7 +83,9 @@ def architecture_of(config: Mapping[str, Any] | PretrainedConfig) -> Architectur
     """
     kind = config.get("model_type") if isinstance(config, Mapping) else config.model_type
     if kind not in known():
-        raise ArtefactError(f"Models of the kind '{kind}' cannot be read. Choose one of the kinds {', '.join(known())}.")
+        raise ArtefactError(
+            f"Models of the kind '{kind}' cannot be read. Choose one of the kinds {', '.join(known())}."
+        )
     found: Architecture = importlib.import_module(f"{__name__}.{kind}").ARCHITECTURE
     return found
 

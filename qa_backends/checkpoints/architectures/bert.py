@@ -28,7 +28,8 @@ class Bert(Architecture):
         from transformers import BertConfig, BertForQuestionAnswering
 
         config = BertConfig.from_dict(dict(settings), attn_implementation=attention)
-        model = BertForQuestionAnswering(config)  # which honours pruned_heads
+        # It honours pruned_heads.
+        model = BertForQuestionAnswering(config)  # type: ignore[no-untyped-call]  # transformers leaves it untyped
         for layer, size in zip(_layers(model), settings.get("intermediate_sizes") or [], strict=False):
             _replace_ffn(layer, nn.Linear(config.hidden_size, size), nn.Linear(size, config.hidden_size))
         return model

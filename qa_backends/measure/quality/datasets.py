@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-from qa_backends.artefacts.cache import cache_root
 from qa_backends.errors import BackendUnavailable, InputError
-from qa_backends.measure.inputs import OWN_QUESTIONS
+from qa_backends.paths import OWN_QUESTIONS, cache_root
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
-from qa_backends.squad import parse_squad, unpacked
+from qa_backends.squad import parse_squad, read_squad, unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from qa_backends.progress import Progress
     from qa_backends.squad import Question
 
-    Say = Callable[[str], None]
-
+OWN, SQUAD_V2_DEV = "own", "squad-v2-dev"
+"""What data sets are called where they are asked for; anything else is a path."""
 SQUAD_DEV = "dev-v2.0.json"
 SQUAD_DEV_URL = f"https://rajpurkar.github.io/SQuAD-explorer/dataset/{SQUAD_DEV}"
 SQUAD_DEV_SHA256 = "80a5225e94905956a6446d296ca1093975c4d3b3260f1d6c8f68bc2ab77182d8"
@@ -41,16 +39,21 @@ class DataSet:
     questions: tuple[Question, ...]
 
 
-def data_set(wanted: str, say: Say) -> DataSet:
+def own_questions() -> list[Question]:
+    """The questions that ship with the project, written for it."""
+    return read_squad(OWN_QUESTIONS)
+
+
+def data_set(wanted: str, progress: Progress) -> DataSet:
     """The project's own set ("own"), SQuAD v2.0 dev ("squad-v2-dev"), or the SQuAD-format file at that path.
 
     Raises:
         InputError: no such file, not in SQuAD format, or without questions.
         BackendUnavailable: SQuAD v2.0 dev is not here yet and cannot be downloaded.
     """
-    if wanted == "own":
+    if wanted == OWN:
         return read_set(OWN_QUESTIONS)
-    return read_set(squad_dev(say)) if wanted == "squad-v2-dev" else read_set(Path(wanted))
+    return read_set(squad_dev(progress)) if wanted == SQUAD_V2_DEV else read_set(Path(wanted))
 
 
 def read_set(path: Path) -> DataSet:
@@ -68,7 +71,7 @@ def read_set(path: Path) -> DataSet:
     return DataSet(name, hashlib.sha256(raw).hexdigest(), tuple(questions))
 
 
-def squad_dev(say: Say) -> Path:
+def squad_dev(progress: Progress) -> Path:
     """SQuAD v2.0 dev in the cache, downloaded on first use and checked by its hash.
 
     Raises:
@@ -78,7 +81,7 @@ def squad_dev(say: Say) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock"):
         if not path.is_file() or _sha256(path.read_bytes()) != SQUAD_DEV_SHA256:
-            say(f"downloading SQuAD v2.0 dev ({SQUAD_DEV_BYTES / 1e6:.1f} MB) …")
+            progress.say(f"downloading SQuAD v2.0 dev ({SQUAD_DEV_BYTES / 1e6:.1f} MB) …")
             partial = path.with_suffix(".partial")
             partial.write_bytes(_downloaded())
             partial.replace(path)

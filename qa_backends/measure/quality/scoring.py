@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qa_backends.contract import Query
-from qa_backends.measure.statistics import Interval, interval_of_mean
+from qa_backends.measure.timing.statistics import Difference, Interval, interval_of_mean, paired_difference
 
 if TYPE_CHECKING:
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Answer
-    from qa_backends.runtime import Runtime, Say
+    from qa_backends.progress import Progress
+    from qa_backends.runtime import Runtime
     from qa_backends.squad import Question
 
-    Progress = Callable[[int, int], None]
+    Done = Callable[[int, int], None]
 
-AnswerAll = Callable[[Sequence[Query]], tuple[list["Answer"], float]]
+AnswerAll = Callable[[Sequence[Query]], tuple[Sequence["Answer"], float]]
 """Answers of many queries, and the seconds of work that took."""
 
 QUESTIONS_AT_ONCE = 256
@@ -43,11 +44,12 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class Figures:
     """Percentages over ``n`` questions; the parts are ``None`` where the data has no such question.
 
-    ``agreement`` is the share of questions on which the answer is the baseline's, in percent; ``None`` where the
-    baseline's answers are not at hand. Intervals are bootstrapped over questions, at 95 %.
+    ``agreement`` is the share of questions on which the answer is the baseline's, in percent, and ``f1_difference`` is
+    the paired difference to the baseline's F1; both are ``None`` where the baseline's answers are not at hand.
+    Intervals are bootstrapped over questions, at 95 %.
     """
 
     n: int
@@ -61,10 +63,11 @@ class Accuracy:
     has_ans_f1_interval: Interval | None
     no_ans_f1_interval: Interval | None
     agreement: float | None = None
+    f1_difference: Difference | None = None
 
 
 def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
-    """All questions, or ``limit`` of them drawn with the seed, in their order of old."""
+    """All questions, or ``limit`` of them drawn with the seed, in the order of the file."""
     if limit is None or limit >= len(questions):
         return list(questions)
     picked = sorted(random.Random(seed).sample(range(len(questions)), limit))
@@ -72,26 +75,26 @@ def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[
 
 
 def evaluate(
-    answer_all: AnswerAll, questions: Sequence[Question], progress: Progress = lambda _done, _of: None
+    answer_all: AnswerAll, questions: Sequence[Question], done: Done = lambda _done, _of: None
 ) -> tuple[list[Scored], float]:
     """Answers every question at the reader's threshold and scores it as the official SQuAD 2.0 script does.
 
-    Returns the scored questions, in their order, and the seconds of work. What ``progress`` raises ends it.
+    Returns the scored questions, in their order, and the seconds of work. What ``done`` raises ends it.
     """
     scored: list[Scored] = []
     seconds = 0.0
     at_once = QUESTIONS_AT_FIRST
     while len(scored) < len(questions):
-        part = _group(questions[len(scored) :], min(at_once, QUESTIONS_AT_ONCE))
+        part = _batch(questions[len(scored) :], min(at_once, QUESTIONS_AT_ONCE))
         answers, took = answer_all([Query(each.question, each.context) for each in part])
         scored += [score(question, answer) for question, answer in zip(part, answers, strict=True)]
         seconds += took
         at_once = max(1, int(TURN_S * len(part) / took))
-        progress(len(scored), len(questions))
+        done(len(scored), len(questions))
     return scored, seconds
 
 
-def _group(questions: Sequence[Question], most: int) -> Sequence[Question]:
+def _batch(questions: Sequence[Question], most: int) -> Sequence[Question]:
     """The first questions, at most so many, whose texts together are not too long; one at least."""
     characters = 0
     for count, each in enumerate(questions[:most]):
@@ -101,49 +104,50 @@ def _group(questions: Sequence[Question], most: int) -> Sequence[Question]:
     return questions[:most]
 
 
-def through(runtime: Runtime, group: Family, row: Backend, device: str, say: Say) -> AnswerAll:
-    """A backend's answers, each group of questions in a turn of its own, so that nobody waits for the whole set."""
+def through(runtime: Runtime, family: Family, backend: Backend, device: str, progress: Progress) -> AnswerAll:
+    """A backend's answers, each batch of questions in a turn of its own, so that nobody waits for the whole set."""
 
-    def answer_all(queries: Sequence[Query]) -> tuple[list[Answer], float]:
-        with runtime.turn(device, say) as turn:
-            prepared = runtime.reader(group, say).prepare_all(queries)
-            answers, times = turn.answer_all(group, row, prepared)
-        return answers, times.compute_s
+    def answer_all(queries: Sequence[Query]) -> tuple[Sequence[Answer], float]:
+        with runtime.turn(device, progress) as turn:
+            prepared = runtime.reader(family, progress).prepare_all(queries)
+            read = turn.answer_all(family, backend, prepared)
+        return read.answers, read.times.compute_s
 
     return answer_all
 
 
 def score(question: Question, answer: Answer) -> Scored:
-    """Against the gold answer that fits best; an empty answer is right only where there is no gold one.
+    """Against the gold answer that fits best; an empty answer is right only where there is no gold one."""
+    exact, f1 = score_text(question, answer.text)
+    return Scored(question, answer, exact, f1)
 
-    As in the official script, a gold answer of nothing but articles and punctuation does not count.
+
+def score_text(question: Question, text: str) -> tuple[bool, float]:
+    """Whether the text is exactly right, and its F1, 0..1, as the official SQuAD 2.0 script counts them.
+
+    As there, a gold answer of nothing but articles and punctuation does not count.
     """
     from transformers.data.metrics.squad_metrics import compute_exact, compute_f1, normalize_answer
 
     golds = [gold.text for gold in question.answers if normalize_answer(gold.text)] or [""]
-    return Scored(
-        question,
-        answer,
-        exact=bool(max(compute_exact(gold, answer.text) for gold in golds)),
-        f1=float(max(compute_f1(gold, answer.text) for gold in golds)),
+    return (
+        bool(max(compute_exact(gold, text) for gold in golds)),
+        float(max(compute_f1(gold, text) for gold in golds)),
     )
 
 
-def summarise(scored: Sequence[Scored], seconds: float, baseline: Sequence[str] | None = None) -> Accuracy:
+def figures(scored: Sequence[Scored], seconds: float, baseline: Sequence[str] | None = None) -> Figures:
     """The figures of a data set; ``baseline`` is the baseline's answer to each question, in the same order.
 
     Raises:
         ValueError: no questions.
     """
     if not scored:
-        raise ValueError("no questions to summarise")
+        raise ValueError("no questions to take figures of")
     f1 = 100 * np.asarray([each.f1 for each in scored])
     exact = 100 * np.asarray([float(each.exact) for each in scored])
     answerable = np.asarray([bool(each.question.answers) for each in scored])
-    same = None
-    if baseline is not None:
-        same = [each.answer.text == text for each, text in zip(scored, baseline, strict=True)]
-    return Accuracy(
+    return Figures(
         n=len(scored),
         exact=float(exact.mean()),
         f1=float(f1.mean()),
@@ -154,8 +158,20 @@ def summarise(scored: Sequence[Scored], seconds: float, baseline: Sequence[str] 
         f1_interval=interval_of_mean(f1),
         has_ans_f1_interval=interval_of_mean(f1[answerable]) if answerable.any() else None,
         no_ans_f1_interval=interval_of_mean(f1[~answerable]) if not answerable.all() else None,
-        agreement=None if same is None else 100 * float(np.mean(same)),
+        agreement=_agreement(scored, baseline) if baseline is not None else None,
+        f1_difference=_difference(scored, baseline) if baseline is not None else None,
     )
+
+
+def _agreement(scored: Sequence[Scored], baseline: Sequence[str]) -> float:
+    """Percent of the answers that are the baseline's, as ``contract.same_answer`` counts them."""
+    return 100 * float(np.mean([each.answer.text == text for each, text in zip(scored, baseline, strict=True)]))
+
+
+def _difference(scored: Sequence[Scored], baseline: Sequence[str]) -> Difference:
+    """How much F1, in percent, is above the baseline's on the same questions."""
+    theirs = [score_text(each.question, text)[1] for each, text in zip(scored, baseline, strict=True)]
+    return paired_difference(100 * np.asarray([each.f1 for each in scored]), 100 * np.asarray(theirs))
 
 
 def answers_by_id(scored: Sequence[Scored]) -> dict[str, str]:

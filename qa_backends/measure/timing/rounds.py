@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from qa_backends.contract import StageTimes
-from qa_backends.measure.statistics import LEAST_ROUNDS, Ratio, speed_up
+from qa_backends.measure.timing.statistics import LEAST_ROUNDS, Ratio, speed_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,21 +26,19 @@ SETTLE_S = 0.02
 RUNS_PER_BLOCK = 3
 
 
-class StoppedError(Exception):
-    """Raised out of a measurement that is stopped in its middle."""
-
-
 @dataclass(slots=True)
 class Samples:
-    """Every timed run of each backend, in the order they were taken, and the first run of all, which warmed nothing.
+    """Every timed run of each backend, in the order they were taken, and the very first run of each, made cold.
 
-    ``blocks`` are the sizes of the blocks that the runs came in.
+    ``blocks`` are the sizes of the blocks that the runs came in. ``spent_s`` is what all of it took so far, without the
+    time in which whoever asked for it looked at what there was.
     """
 
     times: dict[str, list[StageTimes]] = field(default_factory=dict)
     cold: dict[str, StageTimes] = field(default_factory=dict)
     blocks: list[int] = field(default_factory=list)
     warm_up_runs: int = 0
+    spent_s: float = 0.0
 
     def compute_s(self, name: str) -> list[float]:
         return [each.compute_s for each in self.times.get(name, [])]
@@ -50,9 +48,13 @@ class Samples:
         taken = sum(self.blocks)
         return replace(self, times={name: times[:taken] for name, times in self.times.items()})
 
-    def speed_up(self, name: str, reference: str) -> Ratio | None:
-        """``None`` where there are no five rounds."""
-        return speed_up(self.compute_s(reference), self.compute_s(name), self.blocks)
+    def speed_up(self, name: str, reference: str, *, among: int = 1) -> Ratio | None:
+        """``None`` where there are no five rounds; ``among`` as in ``statistics.speed_up``."""
+        return speed_up(self.compute_s(reference), self.compute_s(name), self.blocks, among=among)
+
+    def copy(self) -> Samples:
+        """The samples as they are now; what is measured later does not change them."""
+        return replace(self, times={name: list(times) for name, times in self.times.items()}, blocks=list(self.blocks))
 
 
 def take_turns(
@@ -69,6 +71,7 @@ def take_turns(
     Nothing is yielded where five rounds would not fit: then one reading is all there is to say. ``one_each_s``, what
     one run of each is known to take, spares finding that out by running them. ``warm_up_share`` bounds the runs to warm
     up, ten otherwise, to a share of ``seconds``. The first round takes one run of each, to learn what a round costs.
+    What the caller does with what is yielded is not counted in ``seconds``: nothing is measured meanwhile.
     """
     if 2 * one_each_s * LEAST_ROUNDS > seconds:
         return
@@ -86,11 +89,14 @@ def take_turns(
         for name in order:
             samples.times[name] += _block(runs[name], count)
         order.reverse()
-        round_cost = (time.perf_counter() - round_began) / (count + 1)
+        ended = time.perf_counter()
+        round_cost = (ended - round_began) / (count + 1)
         samples.blocks.append(count)
-        if len(samples.blocks) == 1 and time.perf_counter() + 2 * round_cost * (LEAST_ROUNDS - 1) > deadline:
+        samples.spent_s = seconds - (deadline - ended)
+        if len(samples.blocks) == 1 and ended + 2 * round_cost * (LEAST_ROUNDS - 1) > deadline:
             return
         yield samples
+        deadline += time.perf_counter() - ended
         if time.perf_counter() + 2 * round_cost > deadline:
             return
 

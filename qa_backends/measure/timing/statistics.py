@@ -22,13 +22,13 @@ LEAST_FOR_P99 = 1000
 UNSTABLE_ABOVE = 0.10
 """Medians of the last three blocks further apart than this, relative to the least, are no steady state."""
 RESAMPLES = 2000
-TAILS = (2.5, 97.5)
-"""Percentiles that hold the middle 95 %."""
+TAIL = 2.5
+"""Percent left out on either side of a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """Percentiles in seconds; p90 is ``None`` below 30 runs and p99 below 1,000: each would be a sample or two."""
+class Percentiles:
+    """In seconds; p90 is ``None`` below 30 runs and p99 below 1,000: each would be a sample or two."""
 
     runs: int
     p50_s: float
@@ -38,7 +38,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as fast: the ratio of medians with its 95 % interval from ``runs`` pairs."""
+    """How many times as fast: the ratio of medians with its interval, 95 % by default, from ``runs`` pairs."""
 
     value: float
     low: float
@@ -50,19 +50,49 @@ class Ratio:
         """Whether the interval holds 1, so that neither can be called faster."""
         return self.low <= 1.0 <= self.high
 
+    @property
+    def inverse(self) -> Ratio:
+        """How many times as slow."""
+        return Ratio(1 / self.value, 1 / self.high, 1 / self.low, self.runs)
 
-def summarise(samples: Sequence[float]) -> Summary:
+    def __str__(self) -> str:
+        """As in "3.4× [3.2–3.6]", "1.04× [1.01–1.08]" or "tie [0.97–1.02]"."""
+        digits = self._digits()
+        interval = f"[{self.low:.{digits}f}–{self.high:.{digits}f}]"
+        return f"tie {interval}" if self.tie else f"{self.value:.{digits}f}× {interval}"
+
+    def sentence(self) -> str:
+        """As in "3.4× faster [3.2–3.6], 24 runs"; an interval that holds 1 is a tie."""
+        if self.tie:
+            return f"a tie with the baseline {str(self).removeprefix('tie ')}, {self.runs} runs"
+        shown, word = (self, "faster") if self.value > 1 else (self.inverse, "slower")
+        return f"{str(shown).replace('×', f'× {word}', 1)}, {self.runs} runs"
+
+    def _digits(self) -> int:
+        """As many decimals as the interval's width gives a meaning to, and enough that no end of it reads as 1 that
+        is not 1, and its ends not as one number."""
+        width = self.high - self.low
+        digits = 1 if width >= 0.2 else 2
+        while digits < 4 and (
+            (not self.tie and 1.0 in (round(self.low, digits), round(self.high, digits)))
+            or (width > 0 and round(self.low, digits) == round(self.high, digits))
+        ):
+            digits += 1
+        return digits
+
+
+def percentiles(samples: Sequence[float]) -> Percentiles:
     """Raises ValueError for no samples."""
     if not samples:
-        raise ValueError("no samples to summarise")
+        raise ValueError("no samples to take percentiles of")
     values = np.asarray(samples, dtype=np.float64)
     p90 = float(np.percentile(values, 90)) if len(values) >= LEAST_FOR_P90 else None
     p99 = float(np.percentile(values, 99)) if len(values) >= LEAST_FOR_P99 else None
-    return Summary(len(values), float(np.median(values)), p90, p99)
+    return Percentiles(len(values), float(np.median(values)), p90, p99)
 
 
 def speed_up(
-    reference: Sequence[float], candidate: Sequence[float], blocks: Sequence[int] | None = None
+    reference: Sequence[float], candidate: Sequence[float], blocks: Sequence[int] | None = None, *, among: int = 1
 ) -> Ratio | None:
     """How many times as fast the candidate is as the reference; ``None`` with fewer than five rounds.
 
@@ -70,30 +100,46 @@ def speed_up(
     lists were taken in the same round, and ``blocks`` are the rounds' sizes (1 each by default). Whole rounds are
     resampled, both lists together: runs that follow each other are alike, and what slowed a whole round cancels out.
     The resampling is seeded: the same samples always give the same interval.
+
+    ``among`` is how many candidates this one was picked from, as the fastest say. The interval is widened so that it
+    holds at 95 % for all of them at once (Bonferroni's correction), since the luckiest looks better than it is.
     """
     sizes = np.asarray(blocks if blocks is not None else [1] * min(len(reference), len(candidate)), dtype=np.int64)
     if len(sizes) < LEAST_ROUNDS:
         return None
-    picks = np.random.default_rng(0).integers(0, len(sizes), size=(RESAMPLES, len(sizes)))
+    picks = _picks(len(sizes), seed=0)
     slow, fast = (np.asarray(each[: sizes.sum()], dtype=np.float64) for each in (reference, candidate))
     ratios = _medians(slow, sizes, picks) / _medians(fast, sizes, picks)
-    low, high = np.percentile(ratios, TAILS)
-    return Ratio(float(np.median(slow) / np.median(fast)), float(low), float(high), len(slow))
+    return _ratio(slow, fast, ratios, among)
 
 
-def between_runs(reference: Sequence[float], candidate: Sequence[float]) -> Ratio | None:
-    """``speed_up`` of samples that were taken at different times: each list is resampled by itself.
+def between_runs(
+    reference: Sequence[float],
+    candidate: Sequence[float],
+    reference_blocks: Sequence[int],
+    candidate_blocks: Sequence[int],
+) -> Ratio | None:
+    """``speed_up`` of samples that were taken at different times: the rounds of each are resampled by themselves.
 
     What changed on the machine between the two is not in the interval.
     """
-    if min(len(reference), len(candidate)) < LEAST_ROUNDS:
+    if min(len(reference_blocks), len(candidate_blocks)) < LEAST_ROUNDS:
         return None
-    rng = np.random.default_rng(0)
     slow, fast = (np.asarray(each, dtype=np.float64) for each in (reference, candidate))
     medians = [
-        np.median(each[rng.integers(0, len(each), size=(RESAMPLES, len(each)))], axis=1) for each in (slow, fast)
+        _medians(samples, np.asarray(blocks, dtype=np.int64), _picks(len(blocks), seed))
+        for seed, (samples, blocks) in enumerate(((slow, reference_blocks), (fast, candidate_blocks)))
     ]
-    low, high = np.percentile(medians[0] / medians[1], TAILS)
+    return _ratio(slow, fast, medians[0] / medians[1], among=1)
+
+
+def _picks(rounds: int, seed: int) -> Ints:
+    """``[RESAMPLES, rounds]``: which rounds each resample draws."""
+    return np.random.default_rng(seed).integers(0, rounds, size=(RESAMPLES, rounds))
+
+
+def _ratio(slow: Floats, fast: Floats, resampled: Floats, among: int) -> Ratio:
+    low, high = np.percentile(resampled, (TAIL / among, 100 - TAIL / among))
     return Ratio(float(np.median(slow) / np.median(fast)), float(low), float(high), min(len(slow), len(fast)))
 
 
@@ -124,6 +170,29 @@ class Interval:
     high: float
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference of means with its 95 % interval, over pairs."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def tie(self) -> bool:
+        """Whether the interval holds 0, so that no difference was shown."""
+        return self.low <= 0.0 <= self.high
+
+
+def paired_difference(values: Floats, baseline: Floats) -> Difference:
+    """The mean of ``values - baseline``, both ``[n]`` over the same questions, with its bootstrap interval.
+
+    Pairs are resampled: questions that both find hard or easy do not widen the interval of what tells them apart.
+    """
+    found = interval_of_mean(values - baseline)
+    return Difference(float((values - baseline).mean()), found.low, found.high)
+
+
 def interval_of_mean(values: Floats) -> Interval:
     """Percentile bootstrap (Efron 1979) of the mean of ``values`` ``[n]``, seeded.
 
@@ -132,5 +201,5 @@ def interval_of_mean(values: Floats) -> Interval:
     """
     distinct, counts = np.unique(values, return_counts=True)
     draws = np.random.default_rng(0).multinomial(len(values), counts / len(values), size=RESAMPLES)
-    low, high = np.percentile(draws @ distinct / len(values), TAILS)
+    low, high = np.percentile(draws @ distinct / len(values), (TAIL, 100 - TAIL))
     return Interval(float(low), float(high))

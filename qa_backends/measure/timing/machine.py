@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from qa_backends.artefacts.manifest import tool_versions
+from qa_backends.checkpoints.manifest import versions_of
+from qa_backends.engines import engine_class, engine_names
 from qa_backends.limits import memory_bytes, thread_count
 
 
@@ -30,9 +31,6 @@ class Machine:
         processor = self.gpu if device == "cuda" else self.processor
         return f"{processor}, {cores}, {self.memory_gib} GiB, {self.date}"
 
-    def as_dict(self) -> dict[str, object]:
-        return asdict(self)
-
 
 def this_machine() -> Machine:
     import torch
@@ -40,11 +38,11 @@ def this_machine() -> Machine:
     return Machine(
         processor=_processor(),
         threads=thread_count(),
-        memory_gib=round(memory_bytes() / 2**30),
+        memory_gib=round(memory_bytes("cpu") / 2**30),
         gpu=torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         system=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),
-        versions=tool_versions(),
+        versions=versions_of(dict.fromkeys(each for name in engine_names() for each in engine_class(name).packages)),
         date=datetime.now(UTC).date().isoformat(),
     )
 

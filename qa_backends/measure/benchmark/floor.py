@@ -23,7 +23,10 @@ TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What a floor is made of: a checkpoint's config, and operations a second of the device at the precision."""
+    """What a floor is made of: a checkpoint's config, and operations a second of the device at the precision.
+
+    It says what a question would cost if nothing but the model's matrix products took time, padding included.
+    """
 
     config: dict[str, Any]
     rate: float
@@ -58,7 +61,7 @@ def _products_per_token(config: dict[str, Any], seq_len: int) -> int:
 
 @cache
 def matmul_rate(device: str, precision: str) -> float | None:
-    """Operations a second of the best of several large matrix products; ``None`` for a precision not timed here.
+    """Operations a second of the best of several large matrix products; ``None`` for a precision PyTorch multiplies not.
 
     The best and not the median: a floor is what the machine can do when nothing is in its way.
     """

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.errors import InputError
-from qa_backends.measure.inputs import LONGEST, SHORTEST
+from qa_backends.runtime.loading import check_device
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from qa_backends.catalog import Backend, Family
 
 LENGTHS = (32, 64, 128, 256, 384, 512)
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
-BATCHES_AT = 128
-"""Batch sizes are compared at the chosen length nearest to this one."""
-MOST_BATCH = 64
-RUNS = 30
-SECONDS = 20.0
-MOST_RUNS, MOST_SECONDS = 5_000, 600.0
+SHORTEST, LONGEST = LENGTHS[0], LENGTHS[-1]
+MOST_BATCH = BATCHES[-1]
+LEAST_RUNS, MOST_RUNS = 5, 5_000
+MOST_SECONDS = 600.0
+SHOWN_AT = 128
+"""Batch sizes are compared, and each backend is measured alone, at the chosen length nearest to this one."""
 MIXED_BATCH = 4
 MIXED_QUESTIONS = 16
 PIPELINE = "hf-pipeline"
-REFERENCES = (PIPELINE,)
+REFERENCES = {PIPELINE: "transformers pipeline"}
+"""What backends can be measured beside, by name, with their titles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +43,31 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A point ends at ``runs`` timed runs of each backend or after ``seconds``, whichever comes first."""
+class BenchmarkPlan:
+    """A point ends at ``runs`` timed runs of each backend or after ``seconds``, whichever comes first.
+
+    What stands here by default is the default everywhere: in the page, on the command line, in a program.
+    """
 
     family: str
-    backends: tuple[str, ...]
-    devices: tuple[str, ...]
+    backends: tuple[str, ...] = catalog.PRESELECTED
+    devices: tuple[str, ...] = ("cpu",)
     lengths: tuple[int, ...] = (32, 128, 384)
-    batches: tuple[int, ...] = (1,)
-    runs: int = RUNS
-    seconds: float = SECONDS
+    batches: tuple[int, ...] = (1, 8)
+    runs: int = 30
+    seconds: float = 20.0
     mixed: bool = False
     reference: str | None = None
 
     @property
-    def group(self) -> Family:
+    def of(self) -> Family:
+        """The family that is measured."""
         return catalog.family(self.family)
 
     @property
-    def rows(self) -> list[Backend]:
-        """In the catalogue's order, which is that of the steps of optimisation."""
-        return sorted((catalog.backend(name) for name in set(self.backends)), key=catalog.BACKENDS.index)
+    def chosen(self) -> list[Backend]:
+        """Each backend once, as steps of optimisation."""
+        return catalog.ladder(catalog.backend(name) for name in set(self.backends))
 
     def check(self) -> None:
         """Raises InputError, with what to do, for a plan that cannot be measured."""
@@ -73,16 +77,14 @@ class Plan:
             if not chosen:
                 raise InputError(f"No {what} is chosen. Choose at least one.")
         for name in self.backends:
-            catalog.backend(name)
+            catalog.resolve(name, self.family)
         for device in self.devices:
-            if device not in catalog.devices():
-                there = ", ".join(catalog.devices())
-                raise InputError(f"There is no device '{device}' here. Choose one of: {there}.")
+            check_device(device)
         _within("A length", self.lengths, SHORTEST, LONGEST, "tokens")
         _within("A batch size", self.batches, 1, MOST_BATCH, "questions")
-        _within("The number of runs", [self.runs], 5, MOST_RUNS, "runs")
+        _within("The number of runs", [self.runs], LEAST_RUNS, MOST_RUNS, "runs")
         _within("The time for a point", [self.seconds], 1, MOST_SECONDS, "seconds")
-        if self.reference not in (None, *REFERENCES):
+        if self.reference is not None and self.reference not in REFERENCES:
             raise InputError(f"There is no reference '{self.reference}'. Choose one of: {', '.join(REFERENCES)}.")
 
     def points(self) -> list[Point]:
@@ -91,18 +93,17 @@ class Plan:
         That is what the charts show; all lengths at all batch sizes would take many times as long.
         """
         batches = sorted(set(self.batches))
-        at = self.batches_at
         points = []
         for device in dict.fromkeys(self.devices):
             points += [Point(device, tokens, batches[0]) for tokens in sorted(set(self.lengths))]
-            points += [Point(device, at, batch) for batch in batches[1:]]
+            points += [Point(device, self.shown_at, batch) for batch in batches[1:]]
             points += [Point(device, None, MIXED_BATCH)] if self.mixed else []
         return points
 
     @property
-    def batches_at(self) -> int:
-        """The length at which batch sizes are compared."""
-        return min(sorted(self.lengths), key=lambda tokens: abs(tokens - BATCHES_AT))
+    def shown_at(self) -> int:
+        """The length at which batch sizes are compared and backends measured alone."""
+        return nearest_length(self.lengths)
 
     def command(self) -> str:
         """The line that repeats exactly this measurement."""
@@ -113,13 +114,10 @@ class Plan:
             *(["--reference", self.reference] if self.reference else []), "--save", "benchmark.json",
         ])  # fmt: skip
 
-    def as_dict(self) -> dict[str, Any]:
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
 
-
-def plan_from(content: dict[str, Any]) -> Plan:
-    """The plan that ``as_dict`` gave, read back from JSON."""
-    return Plan(**{key: tuple(value) if isinstance(value, list) else value for key, value in content.items()})
+def nearest_length(lengths: Iterable[int]) -> int:
+    """The length that charts and comparisons are shown at."""
+    return min(sorted(lengths), key=lambda tokens: abs(tokens - SHOWN_AT), default=SHOWN_AT)
 
 
 def _within(what: str, values: Iterable[float], low: float, high: float, unit: str) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qa_backends.contract import Query
-from qa_backends.squad import read_squad
+from qa_backends.measure.benchmark.plan import SHORTEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,16 +14,9 @@ if TYPE_CHECKING:
     from qa_backends.reader.reader import Reader
     from qa_backends.squad import Question
 
-OWN_QUESTIONS = Path(__file__).resolve().parent.parent.parent / "assets" / "questions.json"
 TEXTS_JOINED = 8
 """So many of the project's short texts make one that is long enough for every length a benchmark offers."""
-SHORTEST, LONGEST = 32, 512
 MIXED_SEED = 20
-
-
-def own_questions() -> list[Question]:
-    """The questions that ship with the project, written for it."""
-    return read_squad(OWN_QUESTIONS)
 
 
 def queries_of_length(reader: Reader, questions: Sequence[Question], length: int, count: int) -> list[Query]:

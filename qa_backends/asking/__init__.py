@@ -1,0 +1,1 @@
+"""One question to several backends, and the comparison as plain values."""

@@ -1,0 +1,191 @@
+"""One question put to several backends: first an answer of each, then turns to tighten the comparison.
+
+Whoever asks is handed what is known as it grows; nothing here knows of the page that draws it.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.contract import StageTimes, same_answer
+from qa_backends.errors import InputError, QAError
+from qa_backends.measure.timing.rounds import Samples, take_turns, without_wait
+from qa_backends.measure.timing.statistics import LEAST_ROUNDS
+from qa_backends.progress import Progress
+from qa_backends.reader.reader import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.contract import Query, Reading
+    from qa_backends.measure.timing.statistics import Ratio
+    from qa_backends.reader.reader import Prepared
+    from qa_backends.runtime import Runtime, Turn
+
+    Emit = Callable[["Asking"], None]
+
+LIVE_SECONDS = 3.0
+TOKENISE_RUNS = 5
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one backend gave: a reading, or why there is none; ``cold_s`` is its first run on the question."""
+
+    backend: Backend
+    reading: Reading | None = None
+    cold_s: float = 0.0
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Asking:
+    """All that is known of one question so far. ``status`` is empty when nothing more will come."""
+
+    query: Query
+    family: Family
+    device: str
+    outcomes: list[Outcome]
+    status: str = ""
+    samples: Samples = field(default_factory=Samples)
+
+    @property
+    def answered(self) -> list[Outcome]:
+        return [each for each in self.outcomes if each.reading is not None]
+
+    @property
+    def baseline(self) -> Outcome | None:
+        return next((each for each in self.answered if each.backend.name == catalog.BASELINE), None)
+
+    def timed(self, outcome: Outcome) -> list[StageTimes]:
+        """The backend's runs in turns; none while there are fewer rounds than an interval needs."""
+        runs = self.samples.times.get(outcome.backend.name, [])
+        return runs if len(self.samples.blocks) >= LEAST_ROUNDS else []
+
+    def latency_s(self, outcome: Outcome) -> float:
+        """The median of the timed runs, or the one reading where there are none."""
+        assert outcome.reading is not None
+        timed = self.timed(outcome)
+        return statistics.median(each.compute_s for each in timed) if timed else outcome.reading.times.compute_s
+
+    def parts(self, outcome: Outcome) -> StageTimes:
+        """Medians of each part over the timed runs, with the wait of the one reading."""
+        assert outcome.reading is not None
+        timed = self.timed(outcome)
+        if not timed:
+            return outcome.reading.times
+        return StageTimes(
+            tokenise_s=statistics.median(each.tokenise_s for each in timed),
+            wait_s=outcome.reading.times.wait_s,
+            forward_s=statistics.median(each.forward_s for each in timed),
+            decode_s=statistics.median(each.decode_s for each in timed),
+        )
+
+    def speed_up(self, outcome: Outcome, *, among: int = 1) -> Ratio | None:
+        """Against the baseline; ``None`` without one, for the baseline itself, and with fewer than five rounds."""
+        if self.baseline is None or outcome is self.baseline or not self.timed(outcome):
+            return None
+        return self.samples.speed_up(outcome.backend.name, catalog.BASELINE, among=among)
+
+    def same_answer(self, outcome: Outcome) -> bool | None:
+        """Whether the answer is the baseline's; ``None`` without a baseline to compare with."""
+        if self.baseline is None or self.baseline.reading is None or outcome.reading is None:
+            return None
+        return same_answer(outcome.reading.answer, self.baseline.reading.answer)
+
+
+def ask(
+    runtime: Runtime,
+    family: Family,
+    backends: Sequence[Backend],
+    query: Query,
+    device: str,
+    *,
+    seconds: float = LIVE_SECONDS,
+    emit: Emit = lambda _: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Asking:
+    """Asks every backend and returns all that became known; ``emit`` is given it whenever there is something new.
+
+    ``seconds`` bounds the turns after the first answers; 0 leaves them out. What goes wrong with one backend is in its
+    outcome, while the others' results stay.
+
+    Raises:
+        InputError: nothing to ask, or nobody to ask it of.
+        QAError: the family's tokenizer cannot be had, so that no backend can answer.
+        Cancelled: ``stopped()``, or ``emit`` raised it.
+    """
+    check(query)
+    if not backends:
+        raise InputError("No backend is chosen. Tick at least one.")
+    state = Asking(query, family, device, [Outcome(each) for each in backends])
+
+    def tell(status: str) -> None:
+        state.status = status
+        emit(state)
+
+    progress = Progress(tell, stopped)
+    runtime.download(family, backends, progress)
+    for outcome in state.outcomes:
+        _noting(outcome, lambda each: _make_ready(runtime, state, each, progress))
+    with runtime.turn(device, progress) as turn:
+        progress.say("Reading the text …")
+        prepared = turn.prepare(family, query)
+        for outcome in [each for each in state.outcomes if each.error is None]:
+            progress.say(f"{outcome.backend.title} is answering …")
+            _noting(outcome, lambda each: _first_answer(turn, state, each, prepared))
+        if seconds > 0 and state.answered:
+            _take_turns(turn, state, prepared, seconds)
+    tell("")
+    return state
+
+
+def _noting(outcome: Outcome, work: Callable[[Outcome], None]) -> None:
+    """Does the work; what goes wrong is the outcome's own."""
+    try:
+        work(outcome)
+    except QAError as error:
+        outcome.error = str(error)
+
+
+def _make_ready(runtime: Runtime, state: Asking, outcome: Outcome, progress: Progress) -> None:
+    runtime.make_ready(state.family, outcome.backend, state.device, progress)
+
+
+def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepared) -> None:
+    outcome.reading, outcome.cold_s = turn.warm_answer(state.family, outcome.backend, prepared)
+
+
+def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -> None:
+    """Tightens the comparison; a backend that dies meanwhile loses its answer to the sentence that says so."""
+    turn.progress.say("Taking turns to compare speeds …")
+    tokenise_s = statistics.median(turn.prepare(state.family, state.query).tokenise_s for _ in range(TOKENISE_RUNS))
+    compared = _fitting(turn, state)
+    runs = {each.backend.name: partial(_run, turn, state, each, prepared, tokenise_s) for each in compared}
+    one_each_s = sum(each.reading.times.compute_s for each in compared if each.reading)
+    try:
+        for samples in take_turns(runs, seconds=seconds, one_each_s=one_each_s):
+            state.samples = samples
+            turn.progress.say(state.status)
+    except QAError:
+        state.samples = Samples()  # one of a round is missing, so what is left are the first readings
+
+
+def _fitting(turn: Turn, state: Asking) -> list[Outcome]:
+    """Those that fit into the device's memory together: turns that reload a model each time would time the loading."""
+    sizes = [turn.runtime.size_of(state.family, each.backend, turn.device) for each in state.answered]
+    fit = turn.runtime.fitting(sizes, turn.device)
+    return [each for each, fits in zip(state.answered, fit, strict=True) if fits]
+
+
+def _run(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepared, tokenise_s: float) -> StageTimes:
+    try:
+        return without_wait(turn.answer(state.family, outcome.backend, prepared).times, tokenise_s)
+    except QAError as error:
+        outcome.reading, outcome.error = None, str(error)
+        raise

@@ -1,0 +1,65 @@
+"""The comparison that was recorded for first sight: what the page shows before anybody asks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.asking.ask import ask
+from qa_backends.asking.comparison import Comparison, comparison_of
+from qa_backends.contract import Query
+from qa_backends.errors import UnknownBackend
+from qa_backends.measure.results.files import read_results
+from qa_backends.measure.results.shipped import checkpoint_hash
+from qa_backends.measure.timing.machine import Machine, this_machine
+from qa_backends.paths import EXAMPLES, RECORDED
+
+if TYPE_CHECKING:
+    from qa_backends.catalog import Family
+    from qa_backends.runtime import Runtime
+
+KIND = "comparison"
+MAIN = ("baseline", "pruned", "pruned-ort-fp16")
+"""The three backends the project exists for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """``checkpoints`` are the hashes of the weights that each backend ran on."""
+
+    machine: Machine
+    checkpoints: dict[str, str | None]
+    view: Comparison
+
+
+@cache
+def examples() -> list[dict[str, str]]:
+    """The texts and questions that the page offers to begin with."""
+    return list(json.loads(EXAMPLES.read_text(encoding="utf-8")))
+
+
+def record(runtime: Runtime, family: Family, device: str) -> Recorded:
+    """Asks the first example of the three main backends."""
+    backends = [catalog.backend(name) for name in MAIN]
+    example = examples()[0]
+    found = comparison_of(ask(runtime, family, backends, Query(example["question"], example["context"]), device))
+    machine = this_machine()
+    view = replace(found, recorded=machine.sentence(found.device))
+    return Recorded(machine, {each.name: checkpoint_hash(family, each) for each in backends}, view)
+
+
+@cache
+def recorded_comparison() -> Comparison | None:
+    """The comparison that ships; ``None`` where the project holds none for the weights it ships."""
+    if not RECORDED.is_file():
+        return None
+    content = read_results(RECORDED, KIND, Recorded)
+    try:
+        family = catalog.family(content.view.family)
+        shipped = {name: checkpoint_hash(family, catalog.backend(name)) for name in content.checkpoints}
+    except UnknownBackend:
+        return None
+    return content.view if shipped == content.checkpoints and None not in shipped.values() else None

@@ -1,0 +1,210 @@
+"""Who takes part in a benchmark: backends and references, each asked in its own way, measured in the same."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from qa_backends import catalog
+from qa_backends.checkpoints import sources
+from qa_backends.checkpoints.load import read_config
+from qa_backends.errors import BackendFailed
+from qa_backends.measure.benchmark.floor import Floor, matmul_rate
+from qa_backends.measure.benchmark.pipeline import LoadedPipeline
+from qa_backends.measure.benchmark.plan import MIXED_BATCH, PIPELINE
+from qa_backends.measure.results.shipped import checkpoint_hash, shipped_quality
+from qa_backends.reader.reader import MAX_PADDING
+from qa_backends.reader.windows import by_count, by_tokens
+from qa_backends.runtime.turns import on_engine_thread, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.checkpoints.manifest import Manifest
+    from qa_backends.contract import IntArray, Query, Ran, StageTimes, Windows
+    from qa_backends.measure.benchmark.plan import BenchmarkPlan
+    from qa_backends.measure.results.records import Quality
+    from qa_backends.progress import Progress
+    from qa_backends.reader.reader import Prepared, Reader
+    from qa_backends.runtime import Runtime, Turn
+
+EQUAL, ARRIVAL, SORTED = "equal", "arrival", "sorted"
+"""How batches are made: of equal lengths; of mixed lengths as they come; of mixed lengths, like with like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One timed answer to all queries; ``computed`` are the batches' ``(n_windows, seq_len)``, where they are known,
+    and ``prepared`` the windows they were made of."""
+
+    times: StageTimes
+    prepared: Prepared | None = None
+    computed: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a contestant besides its times; ``manifest`` and ``floor`` where it has such."""
+
+    ran: Ran
+    checkpoint: str | None
+    quality: Quality | None = None
+    manifest: Manifest | None = None
+    floor: Floor | None = None
+
+
+class Contestant(ABC):
+    """One side of a benchmark. ``measured_alone`` says whether it is also measured without company."""
+
+    name: str
+    measured_alone: bool = True
+
+    @abstractmethod
+    def orders(self, *, mixed: bool) -> tuple[str, ...]:
+        """The orders in which it can make its batches, of mixed lengths or of equal ones; none where it cannot."""
+
+    def step_before(self, among: Sequence[str]) -> str | None:
+        """The name of the step of optimisation before, of those named; a reference has none."""
+        return None
+
+    @abstractmethod
+    def make_ready(self, runtime: Runtime, device: str, progress: Progress) -> None:
+        """Downloads and builds what it needs; called outside turns. Raises QAError where it cannot take part."""
+
+    @abstractmethod
+    def bytes(self, runtime: Runtime, device: str) -> int:
+        """What it takes of the device's memory budget, once it is made ready."""
+
+    @abstractmethod
+    def load(self, turn: Turn) -> None:
+        """Loads it, if it is not. Raises QAError."""
+
+    @abstractmethod
+    def answer(self, turn: Turn, queries: Sequence[Query], order: str) -> Answered:
+        """One whole answer to all the queries, from text to text, timed. Raises QAError."""
+
+    @abstractmethod
+    def facts(self, turn: Turn) -> Facts:
+        """What ran, and on what."""
+
+
+class BackendContestant(Contestant):
+    """A backend of the catalogue."""
+
+    def __init__(self, family: Family, backend: Backend) -> None:
+        self.name = backend.name
+        self.backend = backend
+        self._family = family
+
+    def orders(self, *, mixed: bool) -> tuple[str, ...]:
+        return (ARRIVAL, SORTED) if mixed else (EQUAL,)
+
+    def step_before(self, among: Sequence[str]) -> str | None:
+        return catalog.nearest(self.backend, among)
+
+    def make_ready(self, runtime: Runtime, device: str, progress: Progress) -> None:
+        runtime.make_ready(self._family, self.backend, device, progress)
+
+    def bytes(self, runtime: Runtime, device: str) -> int:
+        return runtime.size_of(self._family, self.backend, device)
+
+    def load(self, turn: Turn) -> None:
+        turn.runtime.get(self._family, self.backend, turn.device, turn.progress)
+
+    def answer(self, turn: Turn, queries: Sequence[Query], order: str) -> Answered:
+        prepared = prepare(turn.runtime.reader(self._family, turn.progress), queries)
+        read = turn.answer_all(self._family, self.backend, prepared, partial(split, order=order, device=turn.device))
+        return Answered(read.times, prepared, read.computed)
+
+    def facts(self, turn: Turn) -> Facts:
+        loaded = turn.runtime.get(self._family, self.backend, turn.device, turn.progress)
+        folder = sources.make_ready(self._family.source(self.backend.checkpoint), turn.progress)
+        found = shipped_quality(self._family, self.backend, turn.device)
+        return Facts(
+            loaded.ran,
+            checkpoint_hash(self._family, self.backend),
+            found.short() if found else None,
+            loaded.manifest,
+            _floor(turn, read_config(folder), loaded.ran.precision),
+        )
+
+
+class Pipeline(Contestant):
+    """What most people run today: the question-answering pipeline of transformers, on the baseline's weights.
+
+    Its whole answer is one time, in no parts: how it cuts and batches is its own affair.
+    """
+
+    name = PIPELINE
+    measured_alone = False
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._baseline = catalog.backend(catalog.BASELINE)
+
+    def orders(self, *, mixed: bool) -> tuple[str, ...]:
+        return () if mixed else (EQUAL,)
+
+    def make_ready(self, runtime: Runtime, device: str, progress: Progress) -> None:
+        runtime.make_ready(self._family, self._baseline, device, progress)
+
+    def bytes(self, runtime: Runtime, device: str) -> int:
+        return runtime.size_of(self._family, self._baseline, device)
+
+    def load(self, turn: Turn) -> None:
+        self._pipeline(turn)
+
+    def answer(self, turn: Turn, queries: Sequence[Query], order: str) -> Answered:
+        pipeline = self._pipeline(turn)
+        with translated(PIPELINE, "answering"):
+            return Answered(on_engine_thread(lambda: pipeline.answer(queries)))
+
+    def facts(self, turn: Turn) -> Facts:
+        return Facts(self._pipeline(turn).ran, checkpoint_hash(self._family, self._baseline))
+
+    def _pipeline(self, turn: Turn) -> LoadedPipeline:
+        folder = sources.make_ready(self._family.source(catalog.BASELINE), turn.progress)
+        found = turn.runtime.hold(
+            self._family,
+            PIPELINE,
+            turn.device,
+            size=lambda: self.bytes(turn.runtime, turn.device),
+            load=lambda: on_engine_thread(lambda: LoadedPipeline(folder, turn.device, self._family.settings)),
+            progress=turn.progress,
+        )
+        assert isinstance(found, LoadedPipeline)
+        return found
+
+
+def contestants_of(plan: BenchmarkPlan) -> list[Contestant]:
+    """The plan's backends, as steps of optimisation, and its reference behind them."""
+    backends: list[Contestant] = [BackendContestant(plan.of, each) for each in plan.chosen]
+    return [*backends, Pipeline(plan.of)] if plan.reference == PIPELINE else backends
+
+
+def prepare(reader: Reader, queries: Sequence[Query]) -> Prepared:
+    """As a person's question is prepared where it is one, and together where they are many."""
+    return reader.prepare(queries[0]) if len(queries) == 1 else reader.prepare_all(queries)
+
+
+def split(windows: Windows, order: str, device: str) -> Iterable[IntArray]:
+    """Rows of each forward call; equal lengths make one, and a second for the shorter windows of long texts."""
+    if order == EQUAL:
+        return by_tokens(windows, max_tokens=windows.n_windows * windows.seq_len, max_padding=MAX_PADDING[device])
+    return by_count(windows, size=MIXED_BATCH, sort=order == SORTED)
+
+
+def _floor(turn: Turn, config: dict[str, Any], precision: str) -> Floor | None:
+    """How to compute the backend's floor; ``None`` where the device's rate at the precision cannot be measured.
+
+    A benchmark without its floor is still one, so a failure here is no failure of the backend.
+    """
+    try:
+        with translated("the compute floor", "measuring the machine"):
+            rate = on_engine_thread(lambda: matmul_rate(turn.device, precision))
+    except BackendFailed:
+        return None
+    return Floor(config, rate) if rate else None

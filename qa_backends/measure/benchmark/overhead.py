@@ -1,0 +1,91 @@
+"""The app's own cost: what a question takes beside the model, and how much of that is the tokenizer library's call."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import TYPE_CHECKING
+
+from tokenizers import Tokenizer
+
+from qa_backends import catalog
+from qa_backends.checkpoints import sources
+from qa_backends.measure.benchmark.inputs import queries_of_length
+from qa_backends.measure.benchmark.plan import LENGTHS
+from qa_backends.measure.quality.datasets import own_questions
+from qa_backends.measure.results.records import Overhead, OverheadRecord
+from qa_backends.measure.timing.machine import this_machine
+from qa_backends.measure.timing.rounds import WARM_UP_RUNS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from qa_backends.catalog import Family
+    from qa_backends.contract import Query, StageTimes
+    from qa_backends.runtime import Runtime, Turn
+
+RUNS = 200
+
+
+def overhead(
+    runtime: Runtime,
+    family: Family,
+    device: str,
+    *,
+    runs: int = RUNS,
+    progress: Callable[[int], None] = lambda _done: None,
+) -> Overhead:
+    """A record for each length, medians in milliseconds, measured on the baseline.
+
+    ``own_ms`` is all that is not the model: tokenise, decode, and ``bookkeeping_ms``, which is what the clock shows
+    around the whole answer beyond the parts that an answer reports.
+    """
+    records = []
+    with runtime.turn(device) as turn:
+        reader = runtime.reader(family)
+        for number, length in enumerate(LENGTHS):
+            (query,) = queries_of_length(reader, own_questions(), length, 1)
+            records.append(_record(turn, family, query, length, runs))
+            progress(number + 1)
+    return Overhead(this_machine(), f"{family.name}/{catalog.BASELINE}", tuple(records))
+
+
+def _record(turn: Turn, family: Family, query: Query, length: int, runs: int) -> OverheadRecord:
+    for _ in range(WARM_UP_RUNS):
+        _answer(turn, family, query)
+    found = [_answer(turn, family, query) for _ in range(runs)]
+    folder = sources.make_ready(family.source(catalog.BASELINE), turn.progress)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    library = []
+    for _ in range(runs):
+        _answer(turn, family, query)  # so that the model has used the caches before, as it has in an answer
+        library.append(_tokenizer_call(tokenizer, query))
+
+    def median_ms(values: list[float]) -> float:
+        return 1000 * statistics.median(values)
+
+    return OverheadRecord(
+        tokens=length,
+        runs=runs,
+        own_ms=median_ms([whole - times.forward_s for whole, times in found]),
+        tokenise_ms=median_ms([times.tokenise_s for _, times in found]),
+        decode_ms=median_ms([times.decode_s for _, times in found]),
+        bookkeeping_ms=median_ms([whole - times.compute_s for whole, times in found]),
+        tokenizer_call_ms=median_ms(library),
+        model_ms=median_ms([times.forward_s for _, times in found]),
+        share_of_model=statistics.median((whole - times.forward_s) / times.forward_s for whole, times in found),
+    )
+
+
+def _answer(turn: Turn, family: Family, query: Query) -> tuple[float, StageTimes]:
+    """The whole answer by the clock, as a person's question goes, and the parts it reports."""
+    began = time.perf_counter()
+    reading = turn.answer(family, catalog.backend(catalog.BASELINE), turn.prepare(family, query))
+    return time.perf_counter() - began, reading.times
+
+
+def _tokenizer_call(tokenizer: Tokenizer, query: Query) -> float:
+    began = time.perf_counter()
+    tokenizer.encode(query.question, add_special_tokens=False)
+    tokenizer.encode(query.context, add_special_tokens=False)
+    return time.perf_counter() - began

@@ -1,0 +1,61 @@
+"""transformers' own question-answering pipeline, loaded with the settings of our reader."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from qa_backends.checkpoints.load import load_model
+from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, versions_of
+from qa_backends.contract import Ran, StageTimes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from qa_backends.contract import Query, ReaderSettings
+
+PACKAGES = ("torch", "transformers", "tokenizers")
+
+
+class LoadedPipeline:
+    """Used on the engines' thread, like every engine."""
+
+    def __init__(self, checkpoint: Path, device: str, settings: ReaderSettings) -> None:
+        import torch
+        from transformers import AutoTokenizer, pipeline
+
+        self._settings = settings
+        self._pipeline: Any = pipeline(
+            "question-answering",
+            model=load_model(checkpoint),
+            tokenizer=AutoTokenizer.from_pretrained(checkpoint),  # type: ignore[no-untyped-call]
+            device=device,
+        )
+        self.ran = Ran(
+            device=torch.cuda.get_device_name() if device == "cuda" else "CPU",
+            provider="transformers pipeline, PyTorch",
+            precision="FP32",
+            threads=torch.get_num_threads(),
+            fused_ops={},
+            file_hash=file_hash(checkpoint / WEIGHTS),
+            versions=versions_of(PACKAGES),
+        )
+
+    def answer(self, queries: Sequence[Query]) -> StageTimes:
+        """Answers all queries as one batch, and says how long that took as a whole."""
+        began = time.perf_counter()
+        self._pipeline(
+            question=[each.question for each in queries],
+            context=[each.context for each in queries],
+            batch_size=len(queries),
+            max_seq_len=self._settings.max_seq_len,
+            doc_stride=self._settings.stride,
+            max_question_len=self._settings.max_question_tokens,
+            max_answer_len=self._settings.max_answer_tokens,
+            handle_impossible_answer=True,
+        )
+        return StageTimes(0.0, 0.0, time.perf_counter() - began, 0.0)
+
+    def close(self) -> None:
+        self._pipeline = None

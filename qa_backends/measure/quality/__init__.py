@@ -1,0 +1,1 @@
+"""Exact match and F1, through the same reader that answers people."""

@@ -1,0 +1,197 @@
+"""Several backends on one data set: their figures, and the questions on which two of them differ."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.contract import same_answer
+from qa_backends.errors import QAError
+from qa_backends.measure.quality import scoring
+from qa_backends.measure.results.records import LeftOut, QualityRecord
+from qa_backends.measure.results.shipped import checkpoint_hash
+from qa_backends.measure.timing.machine import this_machine
+from qa_backends.progress import Cancelled, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.contract import Ran
+    from qa_backends.measure.quality.datasets import DataSet
+    from qa_backends.measure.quality.scoring import Figures, Scored
+    from qa_backends.runtime import Runtime
+    from qa_backends.squad import Question
+
+    Emit = Callable[["Evaluation"], None]
+
+LOOK_AT_ONCE = 16
+"""Questions that are read together when one is looked for on which two backends differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """One backend on the data set."""
+
+    backend: Backend
+    record: QualityRecord
+    scored: tuple[Scored, ...]
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """What is known so far. ``status`` is empty when nothing more will come; ``done`` of ``of`` counts answers."""
+
+    data: str
+    of: int
+    done: int = 0
+    left_s: float = 0.0
+    status: str = ""
+    results: list[Evaluated] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A question that two backends answer differently."""
+
+    one: Scored
+    other: Scored
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is evaluated: the data set, or ``limit`` of its questions drawn with ``seed``, and where."""
+
+    family: Family
+    device: str
+    data: DataSet
+    limit: int | None = None
+    seed: int = 0
+
+
+def evaluate_all(
+    runtime: Runtime,
+    asked: Asked,
+    backends: Sequence[Backend],
+    *,
+    emit: Emit = lambda _: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Evaluation:
+    """Each backend on the same questions, the baseline first so that the others can be compared with it.
+
+    A backend that cannot run is left out with its sentence. Stopping keeps the backends that were finished.
+
+    Raises:
+        QAError: the family's tokenizer cannot be had.
+    """
+    evaluating = _Evaluating(runtime, asked, len(backends), emit, stopped)
+    evaluating.run(catalog.ladder(backends))
+    return evaluating.state
+
+
+class _Evaluating:
+    """One evaluation: what it reads, and how far it is."""
+
+    def __init__(
+        self, runtime: Runtime, asked: Asked, backends: int, emit: Emit, stopped: Callable[[], bool]
+    ) -> None:
+        self._runtime, self._asked, self._emit = runtime, asked, emit
+        self._questions = scoring.sample(asked.data.questions, asked.limit, asked.seed)
+        self._progress = Progress(self._tell, stopped)
+        self._baseline: list[str] | None = None
+        self._began = time.perf_counter()
+        self.state = Evaluation(asked.data.name, of=len(self._questions) * backends)
+
+    def _tell(self, status: str) -> None:
+        self.state.status = status
+        self._emit(self.state)
+
+    def run(self, backends: Sequence[Backend]) -> None:
+        with suppress(Cancelled):
+            self._runtime.download(self._asked.family, backends, self._progress)
+            for each in backends:
+                self._measure(each)
+        self._tell("")
+
+    def _measure(self, backend: Backend) -> None:
+        """One backend on all the questions; one that cannot run is left out."""
+        asked, before = self._asked, self.state.done
+
+        def done(count: int, of: int) -> None:
+            self.state.done = before + count
+            spent_s = time.perf_counter() - self._began
+            self.state.left_s = spent_s / self.state.done * (self.state.of - self.state.done)
+            self._tell(f"{backend.title}: {count:,} of {of:,} questions")
+            if count < of:
+                self._progress.check()
+
+        self._progress.check()
+        try:
+            self._runtime.make_ready(asked.family, backend, asked.device, self._progress)
+            with self._runtime.turn(asked.device, self._progress) as turn:
+                ran = self._runtime.get(asked.family, backend, asked.device, turn.progress).ran
+            self._progress.say(f"{backend.title}: reading the first questions …")
+            answers = scoring.through(self._runtime, asked.family, backend, asked.device, self._progress)
+            scored, seconds = scoring.evaluate(answers, self._questions, done)
+        except QAError as error:
+            self.state.left_out.append(LeftOut(backend.title, "", str(error)))
+            self.state.done = before + len(self._questions)
+            return
+        if backend.name == catalog.BASELINE:
+            self._baseline = [each.answer.text for each in scored]
+        found = quality_record(asked, backend, ran, scoring.figures(scored, seconds, self._baseline))
+        self.state.results.append(Evaluated(backend, found, tuple(scored)))
+
+
+def quality_record(asked: Asked, backend: Backend, ran: Ran, found: Figures) -> QualityRecord:
+    """One backend's quality as it stands in a results file and in ``evaluate --json``."""
+    values = {each.name: getattr(found, each.name) for each in fields(found)}
+    return QualityRecord(
+        backend=f"{asked.family.name}/{backend.name}",
+        checkpoint=checkpoint_hash(asked.family, backend),
+        device=asked.device,
+        data=asked.data.name,
+        data_sha256=asked.data.sha256,
+        limit=asked.limit,
+        seed=asked.seed,
+        ran=ran,
+        machine=this_machine(),
+        **values,
+    )
+
+
+def differences(one: Sequence[Scored], other: Sequence[Scored]) -> list[Differing]:
+    """The questions whose answers differ, those on which one is right and the other wrong first."""
+    pairs = zip(one, other, strict=True)
+    found = [Differing(*pair) for pair in pairs if not same_answer(pair[0].answer, pair[1].answer)]
+    return sorted(found, key=lambda each: -abs(each.one.f1 - each.other.f1))
+
+
+def find_difference(
+    runtime: Runtime,
+    family: Family,
+    pair: tuple[Backend, Backend],
+    device: str,
+    questions: Sequence[Question],
+    progress: Progress,
+) -> Differing | None:
+    """The first of the questions that the two backends answer differently; ``None`` where they agree on all.
+
+    Raises:
+        QAError: one of them cannot run.
+        Cancelled: ``progress`` says to stop.
+    """
+    runtime.download(family, pair, progress)
+    for each in pair:
+        runtime.make_ready(family, each, device, progress)
+    for first in range(0, len(questions), LOOK_AT_ONCE):
+        part = questions[first : first + LOOK_AT_ONCE]
+        progress.say(f"Looking for a question that pruning changes: {first} of {len(questions)} read …")
+        answers = [scoring.through(runtime, family, each, device, progress) for each in pair]
+        if found := differences(*(scoring.evaluate(each, part)[0] for each in answers)):
+            return found[0]
+    return None

@@ -1,0 +1,1 @@
+"""What was measured, as typed records, and the files that keep it."""

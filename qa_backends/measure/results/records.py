@@ -1,0 +1,233 @@
+"""What was measured, as types: one record for each line of a results file.
+
+The fields are the keys of the files, documented in ``assets/results/README.md``. They are checked when a file is read,
+since it may be anybody's; so each type here is one that pydantic understands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from qa_backends.contract import Ran
+from qa_backends.measure.benchmark.plan import MOST_RUNS, BenchmarkPlan
+from qa_backends.measure.timing.machine import Machine
+from qa_backends.measure.timing.rounds import RUNS_PER_BLOCK
+from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
+
+Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PartMilliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
+PartSamples = Annotated[tuple[PartMilliseconds, ...], Field(min_length=1, max_length=MOST_RUNS + RUNS_PER_BLOCK)]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What could not be measured, and why; ``backend`` or ``point`` is empty where all of them are meant."""
+
+    backend: str
+    point: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """A ratio, and the backend it is against."""
+
+    value: Milliseconds
+    low: Milliseconds
+    high: Milliseconds
+    runs: int
+    backend: str
+
+    @property
+    def ratio(self) -> Ratio:
+        return Ratio(self.value, self.low, self.high, self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What a latency record carries of its backend's quality; ``f1_difference`` is to the baseline's, paired."""
+
+    device: str
+    data: str
+    n: int
+    exact: float
+    exact_interval: Interval
+    f1: float
+    f1_interval: Interval
+    agreement: float | None
+    f1_difference: Difference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Every run, in milliseconds, by part."""
+
+    tokenise: PartSamples
+    forward: PartSamples
+    decode: PartSamples
+
+    def wholes(self) -> list[float]:
+        """Whole answers: the sums of the parts."""
+        return [sum(parts) for parts in zip(self.tokenise, self.forward, self.decode, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkRecord:
+    """What one backend did at one point, with all that is needed to judge it."""
+
+    backend: str
+    checkpoint: str | None
+    device: str
+    tokens: int | None
+    batch: int
+    order: str
+    questions: int
+    windows: int | None
+    padding: Share | None
+    warm_up_runs: int
+    cold_ms: Milliseconds
+    runs: int
+    p50_ms: Milliseconds
+    p90_ms: Milliseconds | None
+    p99_ms: Milliseconds | None
+    questions_per_second: float
+    unstable: bool
+    against_baseline: Against | None
+    against_previous: Against | None
+    against_arrival: Against | None
+    floor_ms: Milliseconds | None
+    bytes: int | None
+    stored: str | None
+    encoder_parameters: int | None
+    quality: Quality | None
+    ran: Ran
+    blocks: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(max_length=MOST_RUNS)]
+    samples_ms: Samples
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the samples of the parts and the blocks are not as many."""
+        counts = {len(self.samples_ms.tokenise), len(self.samples_ms.forward), len(self.samples_ms.decode)}
+        if counts != {sum(self.blocks)}:
+            raise ValueError("samples that no benchmark takes: not as many of each part as the blocks hold")
+
+    @property
+    def name(self) -> str:
+        """The backend's, without its family."""
+        return self.backend.rpartition("/")[2]
+
+    @property
+    def place(self) -> tuple[str, str, int | None, int, str]:
+        """What tells records of one benchmark apart."""
+        return self.backend, self.device, self.tokens, self.batch, self.order
+
+
+@dataclass(frozen=True, slots=True)
+class AloneRecord:
+    """A backend measured by itself beside what it took in company; ``ratio`` is company over alone."""
+
+    backend: str
+    device: str
+    tokens: int | None
+    batch: int
+    runs: int
+    p50_ms: Milliseconds
+    company_p50_ms: Milliseconds
+    ratio: Milliseconds
+
+    @property
+    def name(self) -> str:
+        return self.backend.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A whole benchmark."""
+
+    machine: Machine
+    plan: BenchmarkPlan
+    complete: bool
+    rows: tuple[BenchmarkRecord, ...]
+    alone: tuple[AloneRecord, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QualityRecord:
+    """One backend's quality on a data set, in percent over ``n`` questions; parts without a question are ``None``.
+
+    ``agreement`` is the share of answers that equal the baseline's, ``f1_difference`` the paired difference to its F1;
+    both are ``None`` where the baseline's answers were not at hand.
+    """
+
+    backend: str
+    checkpoint: str | None
+    device: str
+    data: str
+    data_sha256: str
+    limit: int | None
+    seed: int
+    n: int
+    exact: float
+    f1: float
+    has_ans_f1: float | None
+    no_ans_f1: float | None
+    questions_per_second: float
+    exact_interval: Interval
+    f1_interval: Interval
+    has_ans_f1_interval: Interval | None
+    no_ans_f1_interval: Interval | None
+    agreement: float | None
+    ran: Ran
+    machine: Machine
+    f1_difference: Difference | None = None
+
+    @property
+    def name(self) -> str:
+        return self.backend.rpartition("/")[2]
+
+    @property
+    def place(self) -> tuple[str, str, str, int | None, int]:
+        """What a newer measurement replaces an older one by."""
+        return self.backend, self.device, self.data_sha256, self.limit, self.seed
+
+    def short(self) -> Quality:
+        """What a latency record carries of it."""
+        return Quality(
+            self.device, self.data, self.n, self.exact, self.exact_interval, self.f1, self.f1_interval, self.agreement,
+            self.f1_difference,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class QualityTable:
+    """The file that keeps quality: a record a backend, device and data set."""
+
+    rows: tuple[QualityRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OverheadRecord:
+    """The app's own cost at one length, medians over ``runs`` answers, in milliseconds."""
+
+    tokens: int
+    runs: int
+    own_ms: Milliseconds
+    tokenise_ms: Milliseconds
+    decode_ms: Milliseconds
+    bookkeeping_ms: float
+    tokenizer_call_ms: Milliseconds
+    model_ms: Milliseconds
+    share_of_model: float
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """The app's own cost beside the model of ``backend``."""
+
+    machine: Machine
+    backend: str
+    rows: tuple[OverheadRecord, ...]

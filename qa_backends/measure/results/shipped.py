@@ -1,0 +1,53 @@
+"""What ships with the project as measured, and whether it is still about the weights that ship."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.checkpoints.sources import weights_hash
+from qa_backends.errors import UnknownBackend
+from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
+from qa_backends.measure.results.files import read_quality
+from qa_backends.paths import ACCURACY
+
+if TYPE_CHECKING:
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.measure.results.records import BenchmarkRecord, QualityRecord
+
+
+def checkpoint_hash(family: Family, backend: Backend) -> str | None:
+    """What identifies the backend's weights in results; ``None`` where they would have to be downloaded to know."""
+    return weights_hash(family.source(backend.checkpoint))
+
+
+def measured_on_current_weights(record: BenchmarkRecord) -> bool:
+    """Whether the weights that were measured are known, and still those of the family; a reference runs on the
+    baseline's."""
+    family, _, name = record.backend.partition("/")
+    try:
+        of = catalog.family(family)
+        known = {each.name: each for each in catalog.every_backend()}
+        backend = known.get(name) or known[catalog.BASELINE]
+        return record.checkpoint is not None and record.checkpoint == checkpoint_hash(of, backend)
+    except UnknownBackend:
+        return False
+
+
+def shipped_quality(family: Family, backend: Backend, device: str = "cpu") -> QualityRecord | None:
+    """The backend's measured quality on all of SQuAD v2 dev, on the device if possible, else on another.
+
+    ``None`` where these very weights were not measured, or are not known.
+    """
+    wanted = checkpoint_hash(family, backend)
+    name = f"{family.name}/{backend.name}"
+    found = [each for each in _shipped() if each.backend == name and wanted is not None and each.checkpoint == wanted]
+    return min(found, key=lambda each: each.device != device, default=None)
+
+
+@cache
+def _shipped() -> list[QualityRecord]:
+    """The records that ship with the project and cover the whole data set."""
+    records = read_quality(ACCURACY) if ACCURACY.is_file() else ()
+    return [each for each in records if each.limit is None and each.data_sha256 == SQUAD_DEV_SHA256]

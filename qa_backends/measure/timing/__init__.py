@@ -1,0 +1,1 @@
+"""Backends taking turns, and what may be said of their times."""

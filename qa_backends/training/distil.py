@@ -1,0 +1,61 @@
+"""Distil: a student learns from a fine-tuned teacher, and a little from the labels (Hinton et al. 2015)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends.training.model import compiled, runner, span_loss, trainable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
+
+    from qa_backends.training.data import Batch
+    from qa_backends.training.model import Logits
+
+TEMPERATURE = 2.0
+LABEL_SHARE = 0.1
+"""Of the loss; the rest is the divergence from the teacher. Share and temperature are those of Lagunas et al. 2021."""
+LOWEST_LOGIT = -1e4
+"""What stands for padding: no share of the softmax, and small enough for half precision."""
+
+
+class Teacher:
+    """A fine-tuned checkpoint whose logits a student learns to repeat."""
+
+    def __init__(self, checkpoint: Path, device: str) -> None:
+        """Loads it to the device; raises what ``load_model`` raises."""
+        model = trainable(checkpoint, device)
+        model.train(mode=False)
+        self._run = runner(compiled(model), device)
+
+    def logits(self, batch: Batch) -> Logits:
+        """Start and end logits ``[n, seq_len]`` of a batch on the teacher's device, without gradients."""
+        import torch
+
+        with torch.no_grad():
+            return self._run(batch)
+
+    def loss(self, student: Logits, batch: Batch) -> torch.Tensor:
+        """What the student is trained on, given its logits ``[n, seq_len]`` of the batch.
+
+        It is ``LABEL_SHARE`` of the labels' loss, and for the rest the mean divergence of starts and ends.
+        """
+        starts, ends = zip(student, self.logits(batch), strict=True)
+        padding = batch.inputs["attention_mask"] == 0
+        distilled = (divergence(*starts, padding) + divergence(*ends, padding)) / 2
+        return LABEL_SHARE * span_loss(student, batch) + (1 - LABEL_SHARE) * distilled
+
+
+def divergence(student: torch.Tensor, teacher: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
+    """Kullback-Leibler divergence of the student's distribution over real tokens from the teacher's, mean of windows.
+
+    Logits are ``[n, seq_len]``, ``padding`` is bool of that shape. Both distributions are softened by ``TEMPERATURE``;
+    its square makes up for the smaller gradients.
+    """
+    from torch.nn.functional import kl_div, log_softmax
+
+    one = log_softmax(student.float().masked_fill(padding, LOWEST_LOGIT) / TEMPERATURE, dim=-1)
+    other = log_softmax(teacher.float().masked_fill(padding, LOWEST_LOGIT) / TEMPERATURE, dim=-1)
+    return kl_div(one, other, log_target=True, reduction="batchmean") * TEMPERATURE**2

@@ -1,0 +1,70 @@
+"""The model as it is trained: what of it learns, how it computes, and the loss that the labels make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.load import load_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
+
+    import torch
+    from transformers import PreTrainedModel
+
+    from qa_backends.training.data import Batch
+
+    Logits = tuple[torch.Tensor, torch.Tensor]
+
+
+def trainable(folder: Path, device: str) -> PreTrainedModel:
+    """The checkpoint's model in training mode; raises what ``load_model`` raises.
+
+    It has no dropout: drawing its random numbers costs a CPU more time than the matrix products. It has plain
+    attention: on CPUs the backward pass of that is quicker than the fused kernel's.
+    """
+    model = load_model(folder, attention="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    model.to(device)  # type: ignore[arg-type]  # transformers' stub leaves out the device
+    model.train()
+    return model
+
+
+def learned(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
+    """What is trained: everything but the embedding tables.
+
+    The tables are half of a small model's parameters, their gradients are slow to write, and pre-training has seen far
+    more of each word than a question set shows.
+    """
+    for table in architecture_of(model.config).tables(model):
+        table.weight.requires_grad = False
+    return {name: each for name, each in model.named_parameters() if each.requires_grad}
+
+
+def compiled(model: PreTrainedModel) -> Callable[..., Any]:
+    """The model as one compiled graph for any batch shape: what lies between matrix products is fused."""
+    import torch
+
+    return torch.compile(model, dynamic=True)
+
+
+def runner(model: Callable[..., Any], device: str) -> Callable[[Batch], Logits]:
+    """The model's start and end logits ``[n, seq_len]`` of a batch, computed under bfloat16 autocast."""
+    import torch
+
+    def run(batch: Batch) -> Logits:
+        with torch.autocast(device, torch.bfloat16):
+            out = model(**batch.inputs)
+        return out.start_logits, out.end_logits
+
+    return run
+
+
+def span_loss(logits: Logits, batch: Batch) -> torch.Tensor:
+    """Mean cross-entropy of the two positions; logits are ``[n, seq_len]``."""
+    from torch.nn.functional import cross_entropy
+
+    start, end = logits
+    return (cross_entropy(start.float(), batch.start) + cross_entropy(end.float(), batch.end)) / 2

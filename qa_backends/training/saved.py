@@ -1,0 +1,82 @@
+"""What a stopped run goes on from: one file with its weights, AdamW's moments, its step and its recipe."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from qa_backends.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
+
+    from qa_backends.training.settings import Recipe
+
+NAME = "training.safetensors"
+MOMENTS = ("exp_avg", "exp_avg_sq")
+"""AdamW's state of each parameter, by PyTorch's names."""
+
+
+class SavedState:
+    """A run's state on disk, as safetensors: nothing in it can run code when read.
+
+    Step and recipe stand in the file's metadata, so that no moment of saving leaves one without the other.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        recipe: Recipe,
+        parameters: dict[str, torch.nn.Parameter],
+        optimizer: torch.optim.Optimizer,
+    ) -> None:
+        self._file = folder / NAME
+        self._recipe = asdict(recipe)
+        self._parameters = parameters
+        self._optimizer = optimizer
+
+    def save(self, step: int) -> None:
+        """Replaces the saved state whole: a run stopped while saving goes on from the one before."""
+        from safetensors.torch import save_file
+
+        tensors = {}
+        for name, parameter in self._parameters.items():
+            tensors[f"weight.{name}"] = parameter.detach().contiguous()
+            for moment in MOMENTS:
+                tensors[f"{moment}.{name}"] = self._optimizer.state[parameter][moment]
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        partial = self._file.with_suffix(".partial")
+        save_file(tensors, partial, metadata={"step": str(step), "recipe": json.dumps(self._recipe)})
+        partial.replace(self._file)
+
+    def resume(self) -> int:
+        """Loads the saved state, if there is one, and returns the step to go on from.
+
+        Raises:
+            InputError: it is that of a run with another recipe.
+        """
+        import torch
+        from safetensors import safe_open
+
+        if not self._file.is_file():
+            return 0
+        with safe_open(self._file, framework="pt") as file:
+            metadata = file.metadata()
+            self._check(json.loads(metadata.get("recipe", "{}")))
+            step = int(metadata["step"])
+            for name, parameter in self._parameters.items():
+                parameter.data.copy_(file.get_tensor(f"weight.{name}"))
+                moments = {key: file.get_tensor(f"{key}.{name}").to(parameter.device) for key in MOMENTS}
+                count = torch.tensor(float(step), device=parameter.device)
+                self._optimizer.state[parameter] = {"step": count, **moments}
+        return step
+
+    def _check(self, found: dict[str, object]) -> None:
+        if found != self._recipe:
+            raise InputError(
+                f"{self._file.parent} holds a run with other settings ({found}). "
+                "Go on with those, or name another folder."
+            )

@@ -11,6 +11,8 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from qa_backends import catalog
 from qa_backends.errors import QAError
+from qa_backends.limits import devices
+from qa_backends.progress import Progress
 from qa_backends.runtime import Runtime
 from qa_backends.web.page import build_page, launch_options
 
@@ -19,25 +21,27 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def prepare(runtime: Runtime) -> None:
+def prepare(runtime: Runtime, progress: Progress) -> None:
     """Builds and loads the preselected backends, unless that would download them."""
-    group = catalog.family(catalog.default_family())
-    if not group.embedded:
+    family, device = catalog.family(catalog.default_family()), devices()[0]
+    if not family.embedded:
         return
-    device = catalog.devices()[0]
-    for name in catalog.PRESELECTED:
-        try:
-            with runtime.turn(device):
-                runtime.get(group, catalog.backend(name), device)
-        except QAError as error:
-            say(f"{name} is not ready: {error}")
+    for backend in catalog.offered(family, device):
+        if backend.name in catalog.PRESELECTED:
+            try:
+                runtime.make_ready(family, backend, device, progress)
+                with runtime.turn(device, progress) as turn:
+                    runtime.get(family, backend, device, turn.progress)
+            except QAError as error:
+                say(f"{backend.name} is not ready: {error}")
 
 
 def main() -> None:
     say("preparing the page …")
+    progress = Progress(say)
     try:
-        runtime = Runtime(say=say)
-        prepare(runtime)
+        runtime = Runtime(progress=progress)
+        prepare(runtime, progress)
         page = build_page(runtime)
     except QAError as error:
         sys.exit(f"Error: {error}")

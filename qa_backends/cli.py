@@ -6,6 +6,7 @@ Exit codes: 0; 2 for bad usage or input; 1 for failure. Errors are one line on s
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -16,11 +17,20 @@ from qa_backends.errors import InputError, QAError
 app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Ask a text a question on interchangeable backends, and measure what each costs.",
 )
-for group in (asking, measuring, building):
-    app.add_typer(group.app)
+for commands in (asking, measuring, building):
+    app.add_typer(commands.app)
 app.add_typer(training.app, name="train")
+
+
+@app.callback()
+def common(
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; works anywhere in the line.")
+    ] = False,
+) -> None:
+    """Ask a text a question on interchangeable backends, and measure what each costs."""
+    del debug  # looked for by ``main``, which also finds it behind the command
 
 
 def main() -> None:

@@ -14,10 +14,15 @@ from typing import TYPE_CHECKING, Any
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 MAX_FILE_BYTES = 512 * 1024 * 1024
 """An unpacked data file larger than this is refused, so that a small ``.xz`` cannot fill the memory."""
+SHOWN = 60
+"""Characters of an answer that an error shows."""
+KINDS = {dict: "an object", list: "a list", str: "text", int: "a whole number"}
+"""JSON's types, as errors call them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,38 +74,64 @@ def parse_squad(raw: bytes, name: str) -> list[Question]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name} is not JSON: {error}.") from error
     try:
-        return [_question(article, paragraph, entry) for article, paragraph, entry in _entries(document)]
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise InputError(
-            f"{name} is not in SQuAD format: expected data → paragraphs → qas with 'id', 'question' and 'answers' "
-            f"({type(error).__name__}: {error})."
-        ) from error
+        return list(_questions(document))
+    except ValueError as error:
+        raise InputError(f"{name} is not in SQuAD format: {error}.") from error
 
 
-def _entries(document: Any) -> list[tuple[Any, Any, Any]]:
-    return [
-        (article, paragraph, entry)
-        for article in document["data"]
-        for paragraph in article["paragraphs"]
-        for entry in paragraph["qas"]
-    ]
+def _questions(document: Any) -> Iterator[Question]:
+    """All questions. Raises ValueError, saying what is wrong and where."""
+    for article_number, article in enumerate(_part(document, "data", list, "the file"), 1):
+        where = f"article {article_number}"
+        for number, paragraph in enumerate(_part(article, "paragraphs", list, where), 1):
+            place = f"paragraph {number} of {where}"
+            context = _text(paragraph, "context", place)
+            for entry_number, entry in enumerate(_part(paragraph, "qas", list, place), 1):
+                yield _question(entry, str(article.get("title", "")), context, f"question {entry_number} in {place}")
 
 
-def _question(article: Any, paragraph: Any, entry: Any) -> Question:
-    return Question(
-        id=str(entry["id"]),
-        title=str(article.get("title", "")),
-        question=_text(entry["question"]),
-        context=_text(paragraph["context"]),
-        answers=tuple(GoldAnswer(_text(gold["text"]), int(gold["answer_start"])) for gold in entry["answers"]),
-    )
+def _question(entry: Any, title: str, context: str, place: str) -> Question:
+    name = str(_part(entry, "id", (str, int), place))
+    where = f"the question '{name}'"
+    question = _text(entry, "question", where)
+    gold = tuple(_gold(each, context, f"an answer of {where}") for each in _part(entry, "answers", list, where))
+    return Question(id=name, title=title, question=question, context=context, answers=gold)
 
 
-def _text(value: Any) -> str:
-    """The value, if it is text: a number or a null must not be read as a word.
+def _gold(answer: Any, context: str, where: str) -> GoldAnswer:
+    """The answer, which must stand in its text where it says it does: models learn from that place."""
+    text, start = _text(answer, "text", where), int(_part(answer, "answer_start", int, where))
+    end = start + len(text)
+    if not text:
+        raise ValueError(f"{where} is empty; a question that its text does not answer has an empty list of 'answers'")
+    if start < 0 or end > len(context):
+        raise ValueError(f"{where} lies beyond its text: at characters {start} to {end} of {len(context)}")
+    if context[start:end] != text:
+        raise ValueError(f"{where} is '{text[:SHOWN]}', where '{context[start:end][:SHOWN]}' stands in the text")
+    return GoldAnswer(text, start)
+
+
+def _part(holder: Any, key: str, kinds: type | tuple[type, ...], where: str) -> Any:
+    """What stands under the key, if it is of one of the kinds: a number or a null must not be read as a word."""
+    if not isinstance(holder, dict):
+        raise ValueError(f"{where} is {_kind(holder)}, and should be an object")
+    if key not in holder:
+        raise ValueError(f"{where} has no '{key}'")
+    value = holder[key]
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        wanted = " or ".join(KINDS[kind] for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        raise ValueError(f"the '{key}' of {where} is {_kind(value)}, and should be {wanted}")
+    return value
+
+
+def _text(holder: Any, key: str, where: str) -> str:
+    """The text under the key.
 
     Halves of surrogate pairs, which JSON can hold and Unicode cannot, become "?": every offset stays in its place.
     """
-    if not isinstance(value, str):
-        raise TypeError(f"expected text, found {type(value).__name__}")
+    value: str = _part(holder, key, str, where)
     return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _kind(value: Any) -> str:
+    return KINDS.get(type(value), "null" if value is None else str(value))

@@ -21,9 +21,9 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that need a GPU run wherever there is one, and are deselected elsewhere."""
-    from qa_backends import catalog
+    from qa_backends.limits import devices
 
-    if "cuda" in catalog.devices():
+    if "cuda" in devices():
         return
     left_out = [each for each in items if each.get_closest_marker("gpu")]
     config.hook.pytest_deselected(items=left_out)

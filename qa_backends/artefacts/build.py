@@ -111,6 +111,7 @@ def _finish(checkpoint: Path, step: Step, open_with: Open, progress: Progress, d
         step.make(Making(parent, checkpoint, folder, progress))
         manifest = _describe(folder, parent, checkpoint, step)
         manifest.write(folder)  # before comparing: an engine reads from it what it opens
+        progress.check()
         difference = _difference(step, parent, folder, checkpoint, open_with, "cpu")
         replace(manifest, largest_logit_difference=difference).write(folder)
 

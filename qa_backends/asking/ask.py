@@ -6,7 +6,7 @@ Whoever asks is handed what is known as it grows; nothing here knows of the page
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,10 @@ class Asking:
     outcomes: list[Outcome]
     status: str = ""
     samples: Samples = field(default_factory=Samples)
+
+    def copy(self) -> Asking:
+        """All that is known now; what becomes known later does not change it."""
+        return replace(self, outcomes=[replace(each) for each in self.outcomes])
 
     @property
     def answered(self) -> list[Outcome]:
@@ -177,10 +181,14 @@ def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -
 
 
 def _fitting(turn: Turn, state: Asking) -> list[Outcome]:
-    """Those that fit into the device's memory together: turns that reload a model each time would time the loading."""
-    sizes = [turn.runtime.size_of(state.family, each.backend, turn.device) for each in state.answered]
+    """Those that fit into the device's memory together, the baseline before all, without which there is no ratio.
+
+    Turns that reload a model each time would leave no time to measure in.
+    """
+    candidates = sorted(state.answered, key=lambda each: each is not state.baseline)
+    sizes = [turn.runtime.size_of(state.family, each.backend, turn.device) for each in candidates]
     fit = turn.runtime.fitting(sizes, turn.device)
-    return [each for each, fits in zip(state.answered, fit, strict=True) if fits]
+    return [each for each, fits in zip(candidates, fit, strict=True) if fits]
 
 
 def _run(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepared, tokenise_s: float) -> StageTimes:

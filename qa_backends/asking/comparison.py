@@ -96,7 +96,7 @@ def comparison_of(asking: Asking) -> Comparison:
 
 def _fastest(asking: Asking) -> Fastest | None:
     """Whose ratio is the highest; ``None`` where there is none to compare."""
-    rivals = [each for each in asking.answered if each is not asking.baseline]
+    rivals = [each for each in asking.answered if each is not asking.baseline and asking.timed(each)]
     ratios = [(each.backend.name, asking.speed_up(each, among=len(rivals))) for each in rivals]
     found = [Fastest(name, ratio) for name, ratio in ratios if ratio is not None]
     return max(found, key=lambda each: each.speed_up.value, default=None)

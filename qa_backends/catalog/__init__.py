@@ -1,7 +1,8 @@
 """Backends and families: what there is, what it is called, and why something cannot run here."""
 
-from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend, before, ladder, nearest
+from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend
 from qa_backends.catalog.families import Family, default_family, families, family, register
+from qa_backends.catalog.ladder import before, ladder, nearest
 from qa_backends.catalog.lookup import backend, every_backend, offered, resolve, unavailable
 
 __all__ = [

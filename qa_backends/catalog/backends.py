@@ -6,7 +6,6 @@ the page, the command line, the measurements and the contract test then have it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from qa_backends.artefacts.steps import CHECKPOINT, chain_of, format_of
@@ -36,7 +35,7 @@ class Backend:
 
     ``options`` are the engine's, as (option, value). ``devices``, where given, leave out some of those that the engine
     can use. ``after`` names the backend that this one is compared with as the step before, where that is not the one
-    that ``before`` finds.
+    that ``ladder.before`` finds.
     """
 
     checkpoint: str
@@ -115,51 +114,3 @@ BACKENDS = (
 """What is offered without being asked for by name. Every other combination that fits can be named."""
 
 PRESELECTED = (BASELINE, "pruned-ort-fp16")
-
-
-def before(backend: Backend) -> str | None:
-    """The name of the step of optimisation before: without the last build step, else in PyTorch, else the baseline."""
-    if backend.after or backend.name == BASELINE:
-        return backend.after or None
-    plain = Backend(backend.checkpoint, CHECKPOINT, "pytorch")
-    if backend == plain:
-        return BASELINE
-    chain = chain_of(backend.artefact)
-    parent = Backend(backend.checkpoint, chain[-1].parent, backend.engine, backend.options) if chain else plain
-    return parent.name if parent.fits else plain.name
-
-
-def ladder(backends: Iterable[Backend]) -> list[Backend]:
-    """The backends as steps of optimisation: each after the one it is compared with, whatever order they come in."""
-    chosen = {each.name: each for each in backends}
-    ordered: list[Backend] = []
-
-    def climb(name: str | None) -> None:
-        for each in _by_table(chosen.values()):
-            if nearest(each, chosen) == name:
-                ordered.append(each)
-                climb(each.name)
-
-    climb(None)
-    return ordered
-
-
-def nearest(backend: Backend, among: Iterable[str]) -> str | None:
-    """The step before that is among those named, or the one before that, and so on."""
-    names = set(among)
-    seen = {backend.name}
-    name = before(backend)
-    while name is not None and name not in names and name not in seen:
-        seen.add(name)
-        name = before(_named(name))
-    return name if name in names else None
-
-
-def _named(name: str) -> Backend:
-    return next((each for each in BACKENDS if each.name == name), BACKENDS[0])
-
-
-def _by_table(backends: Iterable[Backend]) -> Sequence[Backend]:
-    """In the order of the table, what is not in it behind, by name."""
-    places = {each.name: place for place, each in enumerate(BACKENDS)}
-    return sorted(backends, key=lambda each: (places.get(each.name, len(places)), each.name))

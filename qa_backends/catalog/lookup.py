@@ -6,7 +6,7 @@ import importlib.util
 import itertools
 from typing import TYPE_CHECKING
 
-from qa_backends.artefacts.steps import CHECKPOINT, step_names
+from qa_backends.artefacts.steps import CHECKPOINT, chain_of, step_names
 from qa_backends.catalog.backends import BACKENDS, Backend
 from qa_backends.catalog.families import default_family, families, family
 from qa_backends.engines import engine_class, engine_names
@@ -72,13 +72,17 @@ def offered(of: Family, device: str | None = None) -> list[Backend]:
 
 def unavailable(backend: Backend, device: str | None = None) -> BackendUnavailable | None:
     """Why the backend cannot run on this machine, or on the device, or ``None``. Imports nothing heavy."""
-    engine = backend.engine_class
     if device is not None and device not in backend.runs_on:
         able = ", ".join(DEVICE_TITLES[each] for each in backend.runs_on) or "no device"
+        named = DEVICE_TITLES.get(device, device)
         return BackendUnavailable(
-            f"{backend.title} cannot run on the {DEVICE_TITLES[device]}.", f"Choose another device: it runs on {able}."
+            f"{backend.title} cannot run on the {named}.", f"Choose another device: it runs on {able}."
         )
-    for package in engine.packages:
-        if importlib.util.find_spec(package) is None:
-            return BackendUnavailable(f"{engine.title} needs the package '{package}'.", f"Install it: {engine.install}")
+    engine = backend.engine_class
+    needing = [(engine.title, engine.packages, engine.install)]
+    needing += [(f"The step '{step.name}'", step.packages, step.install) for step in chain_of(backend.artefact)]
+    for who, packages, install in needing:
+        for package in packages:
+            if importlib.util.find_spec(package) is None:
+                return BackendUnavailable(f"{who} needs the package '{package}'.", f"Install it: {install}")
     return None

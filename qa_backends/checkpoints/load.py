@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.errors import ArtefactError
+from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +86,7 @@ def save_model(model: PreTrainedModel, folder: Path, *, tokenizer_from: Path, dt
     }
     config = model.config.to_dict() | {"architectures": [type(model).__name__], "dtype": "float32"}
     config = {key: value for key, value in config.items() if key not in ("_name_or_path", "transformers_version")}
-    (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    write_whole(folder / "config.json", json.dumps(config, indent=1, sort_keys=True) + "\n")
     for name in TOKENIZER_FILES:
         if (tokenizer_from / name).is_file() and tokenizer_from != folder:
             shutil.copyfile(tokenizer_from / name, folder / name)

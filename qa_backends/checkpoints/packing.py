@@ -13,6 +13,7 @@ from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, manifest_of
 from qa_backends.errors import DriftError
+from qa_backends.progress import UNWATCHED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,25 +23,29 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from qa_backends.checkpoints.architectures import Block
+    from qa_backends.progress import Progress
 
 PACKING_TOLERANCE = 1e-5
 """Packing removes zeros; it may change logits by no more than the order of additions does."""
 
 
-def pack_checkpoint(source: Path, folder: Path, settings: dict[str, Any]) -> None:
+def pack_checkpoint(source: Path, folder: Path, settings: dict[str, Any], progress: Progress = UNWATCHED) -> None:
     """Writes the checkpoint, packed, with ``tokenizer.json`` and manifest, to ``folder``.
 
     Raises:
         DriftError: packing changed the logits.
         ArtefactError: there is no checkpoint, or the weights do not fit the config.
+        Cancelled: ``progress`` says to stop; what is in ``folder`` is of no use then.
     """
     import torch
 
     model = load_model(source)
     before = _probe(model)
+    progress.check()
     difference = float((_probe(pack(model)) - before).abs().max() / max(1.0, float(before.abs().max())))
     if not difference <= PACKING_TOLERANCE:
         raise DriftError("pack", difference, PACKING_TOLERANCE)
+    progress.check()
     save_model(model, folder, tokenizer_from=source, dtype=torch.float32)
     _write_tokenizer(source, folder)
     origin = file_hash(source / WEIGHTS)
@@ -132,5 +137,5 @@ def _probe(model: PreTrainedModel) -> torch.Tensor:
     count = min(64, model.config.max_position_embeddings)
     ids = torch.linspace(0, model.config.vocab_size - 1, count).long()[None]
     with torch.inference_mode():
-        out = model(input_ids=ids)
+        out = model(input_ids=ids, attention_mask=torch.ones_like(ids))
     return torch.cat([out.start_logits, out.end_logits])

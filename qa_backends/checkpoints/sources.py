@@ -60,7 +60,8 @@ def make_ready(source: Source, progress: Progress) -> Path:
 
     def make(folder: Path) -> None:
         progress.say(f"packing {repository} …")
-        pack_checkpoint(Path(found.folder), folder, {"source": repository, "revision": found.revision})
+        settings = {"source": repository, "revision": found.revision}
+        pack_checkpoint(Path(found.folder), folder, settings, progress)
 
     return ensure(PACKED, _facts(repository, found), make, progress)
 
@@ -69,7 +70,7 @@ def local_folder(source: Source) -> Path:
     """Raises ArtefactError where the folder holds no checkpoint."""
     if source.folder is None or not (source.folder / WEIGHTS).is_file():
         raise ArtefactError(
-            f"{source.folder} holds no {WEIGHTS}. Name a checkpoint's folder; if it came with the app, download that again."
+            f"{source.folder} holds no {WEIGHTS}. Name a checkpoint's folder, or download the app again if it came with it."
         )
     return source.folder
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from qa_backends import catalog
-from qa_backends.commands.terminal import Device, FamilyName, Json, console, say, show
+from qa_backends.commands.terminal import Device, FamilyName, Json, console, pick_device, show, watched
 
 app = typer.Typer()
 
@@ -21,25 +21,26 @@ def build(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Build what backends run, each step checked against the one before; finished builds are kept."""
-    from qa_backends.artefacts.build import build as build_artefact
-    from qa_backends.artefacts.manifest import read_manifest
-    from qa_backends.runtime import reference_forward
+    """Build what backends run on the device, each step checked against the one before; finished builds are kept."""
+    from qa_backends.checkpoints.manifest import read_manifest
+    from qa_backends.runtime import Runtime
 
-    del device  # artefacts are the same for every device; accepted so that all commands take the same options
-    names = [backend] if backend else [row.name for row in catalog.BACKENDS]
-    built: dict[str, dict[str, Any]] = {}
-    for group, row in (catalog.resolve(name, family) for name in names):
-        checkpoint = catalog.checkpoint_folder(group, row.checkpoint, say)
-        manifest = read_manifest(build_artefact(checkpoint, row.artefact, reference_forward, say))
-        built[f"{group.name}/{row.name}"] = asdict(manifest)
+    where = pick_device(device)
+    if backend:
+        of, chosen = catalog.resolve(backend, family)
+        backends = [chosen]
+    else:
+        of = catalog.family(family or catalog.default_family())
+        backends = catalog.offered(of, where)
+    runtime = Runtime(progress=watched)
+    folders = {each.name: runtime.make_ready(of, each, where, watched) for each in backends}
+    built = {f"{of.name}/{name}": read_manifest(folder) for name, folder in folders.items()}
     if as_json:
-        return show([{"backend": name, **manifest} for name, manifest in built.items()])
+        return show([{"backend": name, **asdict(manifest)} for name, manifest in built.items()])
     table = Table("backend", "step", "precision", "MB", "encoder parameters", "largest logit difference")
     for name, made in built.items():
-        difference = made["largest_logit_difference"]
+        difference = made.largest_logit_difference
         shown = "-" if difference is None else f"{difference:.1e}"
-        size, encoder = f"{made['bytes'] / 1e6:.1f}", f"{made['encoder_parameters']:,}"
-        table.add_row(name, made["step"], made["precision"], size, encoder, shown)
+        table.add_row(name, made.step, made.precision, f"{made.bytes / 1e6:.1f}", f"{made.encoder_parameters:,}", shown)
     console.print(table)
     return None

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from qa_backends import catalog
 from qa_backends.commands.terminal import (
-    ASSETS,
     BackendName,
     Device,
     FamilyName,
     Json,
     bar,
     console,
+    interruptible,
     pick_device,
     say,
     show,
+    watched,
 )
-from qa_backends.contract import Query
 from qa_backends.errors import InputError, QAError
+from qa_backends.measure.benchmark.plan import BenchmarkPlan
+from qa_backends.measure.results.records import BenchmarkRecord
+from qa_backends.paths import write_whole
 from qa_backends.squad import Question
 
+DEFAULTS = BenchmarkPlan(catalog.default_family())
 app = typer.Typer()
 
 
@@ -53,35 +54,36 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Exact match and F1 of a backend on a data set."""
-    from qa_backends.measure import accuracy
-    from qa_backends.measure.datasets import data_set
-    from qa_backends.measure.results import accuracy_row, add_accuracy
+    from dataclasses import asdict
+
+    from qa_backends.measure.quality import scoring
+    from qa_backends.measure.quality.datasets import data_set
+    from qa_backends.measure.quality.evaluation import Asked, quality_record
+    from qa_backends.measure.results.files import add_quality
     from qa_backends.runtime import Runtime
 
-    chosen = data_set(data, say)
-    questions = accuracy.sample(chosen.questions, limit, seed)
+    of, chosen = catalog.resolve(backend, family)
+    asked = Asked(of, pick_device(device), data_set(data, watched), limit, seed)
+    questions = scoring.sample(asked.data.questions, limit, seed)
     baseline = _predictions(against, questions) if against else None
-    group, row = catalog.resolve(backend, family)
-    where = pick_device(device)
-    runtime = Runtime(say=say)
-    with runtime.turn(where):
-        ran = runtime.get(group, row, where).ran
+    runtime = Runtime(progress=watched)
+    runtime.make_ready(of, chosen, asked.device, watched)
+    with runtime.turn(asked.device):
+        ran = runtime.get(of, chosen, asked.device).ran
     with bar("questions", len(questions)) as advance:
-        answers = accuracy.through(runtime, group, row, where, say)
-        scored, seconds = accuracy.evaluate(answers, questions, lambda done, _of: advance(done))
-    found = accuracy.summarise(scored, seconds, baseline)
-    result = accuracy_row(group, row, where, ran, chosen, found, limit=limit, seed=seed)
+        answers = scoring.through(runtime, of, chosen, asked.device, watched)
+        scored, seconds = scoring.evaluate(answers, questions, lambda done, _of: advance(done))
+    record = quality_record(asked, chosen, ran, scoring.figures(scored, seconds, baseline))
     if predictions:
-        texts = accuracy.answers_by_id(scored)
-        predictions.write_text(json.dumps(texts, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_whole(predictions, json.dumps(scoring.answers_by_id(scored), ensure_ascii=False) + "\n")
     if save:
-        add_accuracy(save, result)
+        add_quality(save, record)
     if as_json:
-        return show(result)
-    spread = found.f1_interval
+        return show(asdict(record))
+    spread = record.f1_interval
     console.print(
-        f"{result['backend']}: F1 {found.f1:.2f} [{spread.low:.2f}-{spread.high:.2f}], exact {found.exact:.2f} on "
-        f"{found.n} questions, {found.questions_per_second:.0f} questions a second"
+        f"{record.backend}: F1 {record.f1:.2f} [{spread.low:.2f}-{spread.high:.2f}], exact {record.exact:.2f} on "
+        f"{record.n} questions, {record.questions_per_second:.0f} questions a second"
     )
     return None
 
@@ -104,32 +106,31 @@ def _predictions(path: Path, questions: Sequence[Question]) -> list[str]:
 def bench(
     save: Annotated[Path | None, typer.Option("--save", help="Write the results file here.")] = None,
     backends: Annotated[str, typer.Option("--backends", help="Names with commas between; all by default.")] = "",
-    lengths: Annotated[str, typer.Option("--lengths", help="Tokens, 32 to 512, with commas between.")] = "32,128,384",
-    batches: Annotated[str, typer.Option("--batches", help="Questions at once, 1 to 64, commas between.")] = "1",
-    runs: Annotated[int, typer.Option("--runs", help="Timed runs of each backend at a point, at most.")] = 60,
-    seconds: Annotated[float, typer.Option("--seconds", help="Seconds at a point, at most.")] = 60.0,
-    mixed: Annotated[bool, typer.Option("--mixed", help="Also batches of mixed lengths, sorted and unsorted.")] = False,
-    reference: Annotated[
-        str | None, typer.Option("--reference", help="hf-pipeline: transformers' pipeline on the baseline's weights.")
-    ] = None,
+    lengths: Annotated[str, typer.Option("--lengths", help="Tokens, 32 to 512, with commas between.")] = ",".join(
+        map(str, DEFAULTS.lengths)
+    ),
+    batches: Annotated[str, typer.Option("--batches", help="Questions at once, 1 to 64, commas between.")] = ",".join(
+        map(str, DEFAULTS.batches)
+    ),
+    runs: Annotated[int, typer.Option("--runs", help="Timed runs of each backend at a point, at most.")] = (
+        DEFAULTS.runs
+    ),
+    seconds: Annotated[float, typer.Option("--seconds", help="Seconds at a point, at most.")] = DEFAULTS.seconds,
+    mixed: Annotated[bool, typer.Option("--mixed", help="Also batches of mixed lengths.")] = False,
+    reference: Annotated[str | None, typer.Option("--reference", help="hf-pipeline: transformers' own.")] = None,
     family: FamilyName = None,
-    device: Annotated[
-        str | None,
-        typer.Option("--device", help="cpu, cuda, or both with a comma; a GPU by default where there is one."),
-    ] = None,
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, or both with a comma between.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Latency and throughput of whole answers, backends taking turns."""
-    from qa_backends.measure.plan import Plan
-    from qa_backends.measure.results import SCHEMA, write_results
-    from qa_backends.measure.sweep import sweep
+    """Measure latency and throughput of whole answers, backends taking turns; Ctrl-C keeps what was measured."""
+    from qa_backends.measure.benchmark.sweep import sweep
+    from qa_backends.measure.results.files import BENCHMARK, as_dict, write_results
     from qa_backends.runtime import Runtime
 
-    group = catalog.family(family or catalog.default_family())
-    named = [catalog.resolve(name, group.name)[1].name for name in backends.split(",") if name]
-    plan = Plan(
-        family=group.name,
-        backends=tuple(named or [row.name for row in catalog.BACKENDS]),
+    of = catalog.family(family or catalog.default_family())
+    plan = BenchmarkPlan(
+        family=of.name,
+        backends=tuple(backends.split(",")) if backends else tuple(each.name for each in catalog.offered(of)),
         devices=tuple(device.split(",")) if device else (pick_device(None),),
         lengths=_numbers("--lengths", lengths),
         batches=_numbers("--batches", batches),
@@ -138,57 +139,37 @@ def bench(
         mixed=mixed,
         reference=reference,
     )
-    with bar("points", len(plan.points())) as advance, _interruptible() as stopped:
+    with bar("points", None) as advance, interruptible() as stopped:
         found = sweep(
-            Runtime(say=say), plan, emit=lambda state: advance(state.done, state.status, state.of or None),
+            Runtime(progress=watched), plan, emit=lambda state: advance(state.done, state.status, state.of or None),
             stopped=stopped,
         )  # fmt: skip
     for each in found.left_out:
-        say(f"left out: {' at '.join(filter(None, (each['backend'], each['point'])))}: {each['why']}")
-    if not found.rows:
+        say(f"left out: {' at '.join(filter(None, (each.backend, each.point)))}: {each.why}")
+    if not found.records:
         raise QAError("Nothing was measured; nothing is saved.")
+    benchmark = found.benchmark()
     if save:
-        write_results(save, found.content())
+        write_results(save, BENCHMARK, benchmark)
     if as_json:
-        return show({"schema": SCHEMA, **found.content()})
-    console.print(_table(found.rows))
+        return show(as_dict(BENCHMARK, benchmark))
+    console.print(_table(benchmark.rows))
     return None
 
 
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C once ends the measurement and keeps what there is; twice ends the program."""
-    stop = threading.Event()
-
-    def interrupt(_number: int, _frame: object) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    before = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield stop.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _table(rows: list[dict[str, Any]]) -> Table:
+def _table(records: Sequence[BenchmarkRecord]) -> Table:
     table = Table("backend", "device", "tokens", "batch", "p50, ms", "p90, ms", "questions/s", "runs", "vs baseline")
-    for each in rows:
-        ratio = each["against_baseline"]
-        pace = f"{ratio['value']:.2f}x [{ratio['low']:.2f}-{ratio['high']:.2f}]" if ratio else "-"
-        if ratio and ratio["low"] <= 1 <= ratio["high"]:
-            pace = f"tie [{ratio['low']:.2f}-{ratio['high']:.2f}]"
+    for each in records:
         table.add_row(
-            each["backend"].rpartition("/")[2],
-            each["device"],
-            "mixed, " + each["order"] if each["tokens"] is None else str(each["tokens"]),
-            str(each["batch"]),
-            f"{each['p50_ms']:.2f}",
-            f"{each['p90_ms']:.2f}" if each["p90_ms"] else "-",
-            f"{each['questions_per_second']:.1f}",
-            f"{each['runs']}{', unstable' if each['unstable'] else ''}",
-            pace,
+            each.name,
+            each.device,
+            f"mixed, {each.order}" if each.tokens is None else str(each.tokens),
+            str(each.batch),
+            f"{each.p50_ms:.2f}",
+            f"{each.p90_ms:.2f}" if each.p90_ms else "-",
+            f"{each.questions_per_second:.1f}",
+            f"{each.runs}{', unstable' if each.unstable else ''}",
+            str(each.against_baseline.ratio) if each.against_baseline else "-",
         )
     return table
 
@@ -208,21 +189,24 @@ def overhead(
     as_json: Json = False,
 ) -> None:
     """The app's own cost beside the model: tokenise, decode, bookkeeping."""
-    from qa_backends.measure import overhead as measure
-    from qa_backends.measure.results import SCHEMA, write_results
+    from qa_backends.measure.benchmark import overhead as measure
+    from qa_backends.measure.benchmark.plan import LENGTHS
+    from qa_backends.measure.results.files import OVERHEAD, as_dict, write_results
     from qa_backends.runtime import Runtime
 
-    group = catalog.family(family or catalog.default_family())
-    with bar("lengths", len(measure.LENGTHS)) as advance:
-        found = measure.overhead(Runtime(say=say), group, pick_device(device), runs=runs, progress=advance)
+    of = catalog.family(family or catalog.default_family())
+    with bar("lengths", len(LENGTHS)) as advance:
+        found = measure.overhead(Runtime(progress=watched), of, pick_device(device), runs=runs, progress=advance)
     if save:
-        write_results(save, found)
+        write_results(save, OVERHEAD, found)
     if as_json:
-        return show({"schema": SCHEMA, **found})
+        return show(as_dict(OVERHEAD, found))
     table = Table("tokens", "own cost, ms", "tokenise", "decode", "bookkeeping", "tokenizer's call", "model", "share")
-    for row in found["rows"]:
-        parts = ("own_ms", "tokenise_ms", "decode_ms", "bookkeeping_ms", "tokenizer_call_ms", "model_ms")
-        table.add_row(str(row["tokens"]), *[f"{row[part]:.2f}" for part in parts], f"{row['share_of_model']:.1%}")
+    for each in found.rows:
+        parts = (
+            each.own_ms, each.tokenise_ms, each.decode_ms, each.bookkeeping_ms, each.tokenizer_call_ms, each.model_ms,
+        )  # fmt: skip
+        table.add_row(str(each.tokens), *[f"{part:.2f}" for part in parts], f"{each.share_of_model:.1%}")
     console.print(table)
     return None
 
@@ -235,26 +219,16 @@ def record(
     as_json: Json = False,
 ) -> None:
     """Record the comparison that the page shows on first sight: the first example, the three main backends."""
-    from dataclasses import replace
-
-    from qa_backends.measure.ask import ask
-    from qa_backends.measure.machine import this_machine
-    from qa_backends.measure.results import checkpoint_hash, write_results
-    from qa_backends.measure.view import as_dict, view_of
+    from qa_backends.asking import recorded
+    from qa_backends.measure.results.files import as_dict, write_results
     from qa_backends.runtime import Runtime
 
-    group = catalog.family(family or catalog.default_family())
-    example = json.loads((ASSETS / "examples.json").read_text(encoding="utf-8"))[0]
-    rows = [catalog.backend(name) for name in ("baseline", "pruned", "pruned-ort-fp16")]
-    query = Query(example["question"], example["context"])
-    last = ask(Runtime(say=say), group, rows, query, pick_device(device))
-    view = as_dict(replace(view_of(last), recorded=this_machine().sentence(view_of(last).device)))
-    checkpoints = {row.name: checkpoint_hash(group, row) for row in rows}
-    content = {"kind": "comparison", "machine": this_machine().as_dict(), "checkpoints": checkpoints, "view": view}
-    write_results(save, content)
+    of = catalog.family(family or catalog.default_family())
+    found = recorded.record(Runtime(progress=watched), of, pick_device(device))
+    write_results(save, recorded.KIND, found)
     if as_json:
-        return show(view)
-    console.print(f"recorded {len(view['cards'])} backends in {save}")
+        return show(as_dict(recorded.KIND, found))
+    console.print(f"recorded {len(found.view.cards)} backends in {save}")
     return None
 
 
@@ -263,10 +237,10 @@ def report(
     check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 where one is stale.")] = False,
 ) -> None:
     """Write the tables of the README and the model card from the results that ship."""
-    from qa_backends.measure.report import refreshed
+    from qa_backends.measure.results.report import refreshed
 
-    for path, content in refreshed(ASSETS.parent).items():
+    for path, content in refreshed().items():
         if not check:
-            path.write_text(content, encoding="utf-8")
+            write_whole(path, content)
         elif content != path.read_text(encoding="utf-8"):
             raise QAError(f"The table in {path.name} is stale. Write it again: python -m qa_backends report")

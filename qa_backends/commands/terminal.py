@@ -6,22 +6,24 @@ A command's result goes to stdout; what is being prepared, how far it is, and er
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import progress as drawn
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from qa_backends import catalog
 from qa_backends.errors import InputError
+from qa_backends.limits import devices
+from qa_backends.progress import Progress
+from qa_backends.runtime.loading import check_device
 from qa_backends.squad import Question, read_squad
-
-ASSETS = Path(__file__).resolve().parent.parent.parent / "assets"
 
 WIDTH_OF_A_FILE = 120
 """Columns of a table that goes to a file or a pipe, which has no width of its own."""
@@ -48,12 +50,16 @@ def say(message: str) -> None:
     errors.print(message)
 
 
+watched = Progress(say)
+"""For long jobs of a command: stderr is told what they do."""
+
+
 def pick_device(wanted: str | None) -> str:
     """Raises InputError for a device that this machine has not got."""
-    there = catalog.devices()
-    if wanted is not None and wanted not in there:
-        raise InputError(f"There is no device '{wanted}' here. Choose one of: {', '.join(there)}.")
-    return wanted or there[0]
+    if wanted is None:
+        return devices()[0]
+    check_device(wanted)
+    return wanted
 
 
 def questions_of(data: Path) -> list[Question]:
@@ -70,10 +76,10 @@ def bar(what: str, total: int | None) -> Iterator[Any]:
 
     A file or a pipe cannot redraw a bar; there, a line of the same content comes now and then.
     """
-    note, left = TextColumn("{task.fields[note]}"), TimeRemainingColumn()
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), left, note)
+    note, left = drawn.TextColumn("{task.fields[note]}"), drawn.TimeRemainingColumn()
+    columns = (drawn.TextColumn(what), drawn.BarColumn(), drawn.MofNCompleteColumn(), left, note)
     redrawn = errors.is_terminal
-    with Progress(*columns, console=errors, disable=not redrawn) as progress:
+    with drawn.Progress(*columns, console=errors, disable=not redrawn) as progress:
         task = progress.add_task(what, total=total, note="")
         last_line = time.monotonic()
 
@@ -85,3 +91,20 @@ def bar(what: str, total: int | None) -> Iterator[Any]:
                 errors.print(what, f"{int(done):,}/{of or '?'}", left.render(progress.tasks[0]), note)
 
         yield advance
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C once ends the measurement and keeps what there is; twice ends the program."""
+    stop = threading.Event()
+
+    def interrupt(_number: int, _frame: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield stop.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)

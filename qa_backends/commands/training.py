@@ -55,7 +55,7 @@ def finetune(
 ) -> None:
     """Fine-tune an encoder to find answer spans."""
     from qa_backends.training.finetune import finetune as fine_tuned
-    from qa_backends.training.recipes import encoder_folder, finish, history
+    from qa_backends.training.provenance import encoder_folder, finish, history
 
     questions = questions_of(data)
     run = RunSettings(out, passes, learning_rate, batch_tokens, seed, pick_device(device))
@@ -88,8 +88,8 @@ def prune(
     as_json: Json = False,
 ) -> None:
     """Prune whole heads and FFN columns with the fine-tuned model as teacher, and pack the result."""
+    from qa_backends.training.provenance import finish, history, weights_of
     from qa_backends.training.prune import METHODS, Pruning
-    from qa_backends.training.recipes import finish, history, weights_of
 
     if method not in METHODS:
         raise InputError(f"There is no method '{method}'. Choose one of: {', '.join(METHODS)}.")
@@ -97,8 +97,9 @@ def prune(
         raise InputError("--start goes with --method importance: movement decides while it trains.")
     questions = questions_of(data)
     run = RunSettings(out, passes, learning_rate, batch_tokens, seed, pick_device(device))
-    baseline = catalog.family(family or catalog.default_family()).source(catalog.BASELINE)
-    teacher = teacher or make_ready(baseline, watched)
+    teacher = teacher or make_ready(
+        catalog.family(family or catalog.default_family()).source(catalog.BASELINE), watched
+    )
     with _steps() as on_step:
         pruning = Pruning(
             questions, method=method, teacher=teacher, density=density, run=run, on_step=on_step, start=start
@@ -118,7 +119,7 @@ def pack(
 ) -> None:
     """Really remove what was zeroed; packed and masked logits are compared."""
     from qa_backends.checkpoints.packing import pack_checkpoint
-    from qa_backends.training.recipes import weights_of
+    from qa_backends.training.provenance import weights_of
 
     weights_of(checkpoint)
     pack_checkpoint(checkpoint, out, {"source": checkpoint.name})

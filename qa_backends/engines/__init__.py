@@ -15,12 +15,19 @@ def engine_names() -> list[str]:
 
 
 def engine_class(name: str) -> type[Engine]:
-    """The class in the file of that name. Raises UnknownBackend, listing the engines there are."""
+    """The class in the file of that name.
+
+    Raises:
+        UnknownBackend: there is no such file, with a list of those there are; or it does not hold one engine.
+    """
     if name not in engine_names():
         raise UnknownBackend(f"There is no engine '{name}'. Choose one of: {', '.join(engine_names())}.")
     module = importlib.import_module(f"{__name__}.{name}")
-    return next(
+    found = [
         each
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, Engine) and each.__module__ == module.__name__
-    )
+    ]
+    if len(found) != 1:
+        raise UnknownBackend(f"The file of the engine '{name}' holds {len(found)} engines; leave exactly one in it.")
+    return found[0]

@@ -125,9 +125,11 @@ class Runtime:
         """Downloads, packs and builds what the backend runs, where that was not done before; call it outside turns.
 
         Raises:
+            InputError: there is no such device here.
             BackendUnavailable, ArtefactError, BackendFailed: it cannot run here, or its making failed.
             Cancelled: ``progress`` says to stop; what was finished is kept.
         """
+        check_device(device)
         if refusal := catalog.unavailable(backend, device):
             raise refusal
         with translated(f"{family.name}/{backend.name}", "getting ready"):

@@ -76,9 +76,9 @@ class Memory(Generic[K, V]):
 
     def _make_room(self, size: int, evicting: Callable[[K], None]) -> None:
         while self._residents and sum(each.bytes for each in self._residents.values()) + size > self.budget_bytes:
-            key, oldest = self._residents.popitem(last=False)
+            key = next(iter(self._residents))
             evicting(key)
-            oldest.value.close()
+            self._residents.pop(key).value.close()
 
     def drop(self, key: K) -> None:
         """Unloads one, if it is loaded; who asks for it next loads it afresh."""

@@ -25,7 +25,7 @@ from qa_backends.training.distil import Teacher
 from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
 from qa_backends.training.loop import begin, train
 from qa_backends.training.model import compiled, learned, runner, trainable
-from qa_backends.training.recipes import weights_of
+from qa_backends.training.provenance import weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,17 +42,18 @@ if TYPE_CHECKING:
 
 METHODS = ("importance", "movement")
 STAGES = ((0.75, 0.1), (0.55, 0.15))
-"""Of importance pruning: density to cut to, and the share of training that follows; what is left is at the target."""
+"""Stages of importance pruning before the last: the density to cut to, and the share of the steps that follow it. The
+last stage cuts to the target and takes the steps that are left."""
 IMPORTANCE_BATCHES = 32
 MASKING_SHARE = 0.5
-"""Of movement pruning: the density falls to its target over this share of the steps and then stays."""
+"""Movement pruning's density falls to its target over this share of the steps, and then stays there."""
 
 
 class Pruning:
     """One pruning run; stopped, it goes on where it was, and changed, it needs another folder.
 
-    ``density`` is the share of the teacher's encoder to keep. ``start`` is what is pruned by importance, the teacher by
-    default; a checkpoint that is pruned already is cut down only as far as it is not yet, and trained on.
+    ``density`` is the share of the teacher's encoder to keep. ``start`` is the checkpoint that is pruned by importance,
+    by default the teacher. Stages that would leave more than it has are left out; the last one always trains it on.
     """
 
     def __init__(
@@ -178,14 +179,14 @@ class Pruning:
         return folder / "model"
 
     def _share_of_gates(self, model: PreTrainedModel, gates: Gates) -> float:
-        """Share of heads and of columns to keep for ``density``: norms and the outputs' biases are never cut."""
+        """Share of heads and of columns to keep for ``density`` of the encoder; norms and output biases all stay."""
         kinds = zip(layer_costs(model), (gates.heads, gates.columns), strict=True)
         prunable = sum(cost * sum(len(layer) for layer in kind) for cost, kind in kinds)
         whole = encoder_parameters(model)
         return max(0.0, 1.0 - (1.0 - self.density) * whole / prunable)
 
     def _kept_at(self, step: int, share: float) -> float:
-        """From 1 to ``share`` by the cubic schedule of Zhu and Gupta 2017."""
+        """Share of heads and columns kept at a step: falls to ``share`` by the cubic schedule of Zhu and Gupta 2017."""
         done = min(1.0, step / max(1.0, self._steps * MASKING_SHARE))
         return share + (1.0 - share) * (1.0 - done) ** 3
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
+from gradio.events import api
 
-from qa_backends.web.accuracy_tab import AccuracyTab
-from qa_backends.web.ask_tab import RUN_TOGETHER, AskTab
-from qa_backends.web.bench_tab import BenchTab
+from qa_backends.paths import STYLE
+from qa_backends.web.accuracy.tab import AccuracyTab
+from qa_backends.web.ask.tab import RUN_TOGETHER, AskTab
+from qa_backends.web.benchmark.tab import BenchmarkTab
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
-STYLE = Path(__file__).resolve().parent.parent.parent / "assets" / "style.css"
 TITLE = "Ask once, see every engine answer"
 INTRODUCTION = (
     "One question, several ways to run the same model. See each answer beside the time it really took, and whether "
@@ -44,13 +44,14 @@ def build_page(runtime: Runtime) -> gr.Blocks:
             with gr.Tab("Ask", id="ask"):
                 ask = AskTab(runtime)
             with gr.Tab("Benchmark", id="benchmark"):
-                BenchTab(runtime)
+                BenchmarkTab(runtime)
             with gr.Tab("Accuracy", id="accuracy"):
                 accuracy = AccuracyTab(runtime)
         ask.wire_link(page)
         accuracy.wire_ask(ask, tabs)
-        gr.api(ask.answer, api_name="answer", **RUN_TOGETHER)
-    return page.queue(max_size=MOST_IN_QUEUE)
+        api(ask.answer, api_name="answer", **RUN_TOGETHER)
+    page.queue(max_size=MOST_IN_QUEUE)
+    return page
 
 
 def launch_options() -> dict[str, Any]:

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from qa_backends.contract import Query, ReaderSettings, SpanLogits, Windows
 from qa_backends.reader.decode import SPANS_PER_WINDOW, WINDOWS_AT_ONCE, best_spans, decode
-from qa_backends.reader.tokens import SpecialIds, Tokens
+from qa_backends.reader.frame import Frame
+from qa_backends.reader.tokens import Tokens
 from qa_backends.reader.windows import cut
 
-SPECIAL = SpecialIds(cls=101, sep=102, pad=0)
+FRAME = Frame(before=(101,), between=(102,), behind=(102,), pad=0, segments=True)
 N_QUESTION = 3
-FIRST = N_QUESTION + 2
+FIRST = FRAME.text_start(N_QUESTION)
 """Where the text begins in a window: behind [CLS], the question and [SEP]."""
 LOW = -100.0
 """A logit so small that its spans weigh nothing in a softmax of float64 (exp(-90) is below its precision)."""
@@ -30,7 +31,7 @@ def words(n: int) -> tuple[Query, Tokens]:
 
 def windows_of(context: Tokens, options: ReaderSettings) -> Windows:
     question = Tokens(np.arange(N_QUESTION, dtype=np.int64) + 1, np.zeros((N_QUESTION, 2), dtype=np.int64))
-    return cut([(question, context)], SPECIAL, options)
+    return cut([(question, context)], FRAME, options)
 
 
 def quiet(windows: Windows) -> SpanLogits:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qa_backends.artefacts.checkpoint import load_model
+from qa_backends.checkpoints.load import load_model
 from qa_backends.contract import Answer, Query
-from qa_backends.engines.pytorch import PyTorchEngine
+from qa_backends.engines.pytorch import PyTorch
 from qa_backends.reader.reader import Reader
-from qa_backends.reader.tokens import WordPieces
+from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Found = tuple[str, int, int]
 
 @pytest.fixture(scope="module")
 def reader() -> Reader:
-    return Reader(WordPieces(BASELINE))
+    return Reader(SubwordTokenizer(BASELINE))
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +48,20 @@ def questions(reader: Reader) -> list[Question]:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[PyTorchEngine]:
-    engine = PyTorchEngine()
+def engine() -> Iterator[PyTorch]:
+    engine = PyTorch({})
     engine.load(BASELINE, "cpu")
     yield engine
     engine.close()
 
 
 @pytest.fixture(scope="module")
-def ours(reader: Reader, engine: PyTorchEngine, questions: list[Question]) -> dict[str, Found]:
+def ours(reader: Reader, engine: PyTorch, questions: list[Question]) -> dict[str, Found]:
     def found(answer: Answer) -> Found:
         return ("", 0, 0) if answer.span is None else (answer.text, answer.span.start, answer.span.end)
 
     prepared = {each.id: reader.prepare(Query(each.question, each.context)) for each in questions}
-    return {name: found(reader.read(each, engine.forward)[0][0]) for name, each in prepared.items()}
+    return {name: found(reader.read(each, engine.forward).answers[0]) for name, each in prepared.items()}
 
 
 @pytest.fixture(scope="module")

@@ -19,13 +19,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 from qa_backends.contract import DEFAULT_SETTINGS, Answer, Query, ReaderSettings, SpanLogits, Windows
 from qa_backends.errors import InputError
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS, MAX_QUESTION_CHARS, Reader, run_in_batches
-from qa_backends.reader.tokens import WordPieces
-from qa_backends.reader.windows import by_tokens
+from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.reader.windows import by_tokens, padding_share
 
 Forward = Callable[[Windows], SpanLogits]
 
 BASELINE = Path(__file__).resolve().parents[2] / "assets" / "models" / "minilm" / "baseline"
-WORDS = WordPieces(BASELINE)
+WORDS = SubwordTokenizer(BASELINE)
 QUESTION = "How do you reach Zanzibar?"
 SENTENCE = "You reach Zanzibar, an island, by ferry."
 FILLER = "The harbour was quiet that year, and nobody asked why. "
@@ -57,7 +57,7 @@ def ask(
     options: ReaderSettings = DEFAULT_SETTINGS,
 ) -> Answer:
     reader = Reader(WORDS, options)
-    (answer,), _ = reader.read(reader.prepare(Query(question, context)), forward)
+    (answer,) = reader.read(reader.prepare(Query(question, context)), forward).answers
     return answer
 
 
@@ -180,13 +180,13 @@ def test_time_grows_with_the_text_and_not_with_its_square() -> None:
 def test_a_question_over_its_limit_is_cut_with_a_notice_and_still_answered() -> None:
     reader = Reader(WORDS)
     prepared = reader.prepare(Query("where " * 60 + "why " * 40, SENTENCE))
-    (answer,), _ = reader.read(prepared, FINDS_ZANZIBAR)
+    (answer,) = reader.read(prepared, FINDS_ZANZIBAR).answers
     assert answer.text == "Zanzibar"
     (notice,) = prepared.notices
     assert "100" in notice
     assert "64" in notice
     read = prepared.windows.input_ids[0, 1:66].tolist()
-    assert read == [*WORDS.encode("where " * 60 + "why " * 4).ids, reader.special.sep]
+    assert read == [*WORDS.encode("where " * 60 + "why " * 4).ids, *WORDS.frame.between]
 
 
 @pytest.mark.parametrize("n_tokens", [1, 64])
@@ -245,10 +245,25 @@ def test_logits_are_the_same_however_the_windows_are_batched(max_tokens: int) ->
     real = windows.attention_mask == 1
     expected = forward(windows)
     sizes.clear()
-    logits = run_in_batches(forward, windows, partial(by_tokens, max_tokens=max_tokens))
+    logits, computed = run_in_batches(forward, windows, partial(by_tokens, max_tokens=max_tokens))
     assert logits.start[real].tolist() == expected.start[real].tolist()
     assert logits.end[real].tolist() == expected.end[real].tolist()
     assert all(size <= max(max_tokens, windows.seq_len) for size in sizes)
+    assert [n_windows * seq_len for n_windows, seq_len in computed] == sizes
+
+
+def test_what_an_engine_pads_for_itself_is_told_and_counted() -> None:
+    def forward(windows: Windows) -> SpanLogits:
+        logits = FINDS_ZANZIBAR(windows)
+        return SpanLogits(logits.start, logits.end, computed=(4, 384))
+
+    reader = Reader(WORDS)
+    prepared = reader.prepare(Query(QUESTION, SENTENCE))
+    read = reader.read(prepared, forward)
+    assert read.answers[0].text == "Zanzibar"
+    assert read.computed == ((4, 384),)
+    assert padding_share(prepared.windows, read.computed) == 1 - prepared.windows.lengths[0] / (4 * 384)
+    assert padding_share(prepared.windows, reader.read(prepared, FINDS_ZANZIBAR).computed) == 0
 
 
 def test_waiting_for_the_device_is_counted_apart_from_the_work() -> None:
@@ -258,7 +273,7 @@ def test_waiting_for_the_device_is_counted_apart_from_the_work() -> None:
 
     reader = Reader(WORDS)
     prepared = reader.prepare(Query(QUESTION, SENTENCE))
-    _, times = reader.read(prepared, forward, wait_s=7.0)
+    times = reader.read(prepared, forward, wait_s=7.0).times
     assert times.wait_s == 7.0
     assert times.tokenise_s == prepared.tokenise_s > 0
     assert times.forward_s >= 0.05
@@ -273,7 +288,7 @@ def test_a_text_is_cut_to_exactly_the_tokens_that_are_asked_for() -> None:
         windows = reader.prepare(reader.of_length(long, length)).windows
         assert (windows.n_windows, windows.seq_len) == (1, length)
     beyond = reader.of_length(long, 512)
-    assert len(WORDS.encode(beyond.question)) + len(WORDS.encode(beyond.context)) + 3 == 512
+    assert len(WORDS.encode(beyond.question)) + len(WORDS.encode(beyond.context)) + WORDS.frame.tokens == 512
     assert reader.prepare(beyond).windows.n_windows == 2
     with pytest.raises(InputError, match="too short"):
         reader.of_length(Query(QUESTION, "Short."), 32)

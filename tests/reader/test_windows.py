@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qa_backends.contract import IntArray, ReaderSettings, Windows
-from qa_backends.reader.tokens import SpecialIds, Tokens
+from qa_backends.reader.frame import Frame
+from qa_backends.reader.tokens import Tokens
 from qa_backends.reader.windows import by_count, by_tokens, cut, padding_share, pieces
 
-SPECIAL = SpecialIds(cls=101, sep=102, pad=0)
+BERT = Frame(before=(101,), between=(102,), behind=(102,), pad=0, segments=True)
+ROBERTA = Frame(before=(0,), between=(2, 2), behind=(2,), pad=1, segments=False)
 
 
 def tokens(n: int, first_id: int) -> Tokens:
@@ -29,20 +31,25 @@ class Cut:
 
     pairs: list[tuple[Tokens, Tokens]]
     settings: ReaderSettings
-    segments: bool
+    frame: Frame
     windows: Windows
+
+
+def shapes(windows: Windows, batches: list[IntArray]) -> list[tuple[int, int]]:
+    """Of each batch, as an engine computes it that does not pad for itself."""
+    return [(len(rows), windows.select(rows).seq_len) for rows in batches]
 
 
 @st.composite
 def cuts(draw: st.DrawFn) -> Cut:
     max_seq_len = draw(st.integers(12, 40))
     sizes = draw(st.lists(st.tuples(st.integers(1, 7), st.integers(0, 120)), min_size=1, max_size=5))
-    smallest_capacity = max_seq_len - max(n_question for n_question, _ in sizes) - 3
+    frame = draw(st.sampled_from([BERT, ROBERTA]))
+    smallest_capacity = max_seq_len - max(n_question for n_question, _ in sizes) - frame.tokens
     stride = draw(st.integers(0, smallest_capacity - 1))
     pairs = [(tokens(n_question, 1_000), tokens(n, 10_000 * (k + 1))) for k, (n_question, n) in enumerate(sizes)]
     options = ReaderSettings(max_seq_len=max_seq_len, stride=stride)
-    segments = draw(st.booleans())
-    return Cut(pairs, options, segments, cut(pairs, SPECIAL, options, segments=segments))
+    return Cut(pairs, options, frame, cut(pairs, frame, options))
 
 
 @given(n_context=st.integers(0, 2_000), capacity=st.integers(1, 400), data=st.data())
@@ -66,9 +73,9 @@ def test_a_stride_that_leaves_no_room_is_refused_instead_of_looping_forever(capa
 
 def test_a_question_so_long_that_the_windows_cannot_advance_is_refused() -> None:
     options = ReaderSettings(max_seq_len=32, stride=16)
-    assert cut([(tokens(12, 1_000), tokens(90, 10_000))], SPECIAL, options).n_windows > 1
+    assert cut([(tokens(12, 1_000), tokens(90, 10_000))], BERT, options).n_windows > 1
     with pytest.raises(ValueError, match="stride 16"):
-        cut([(tokens(13, 1_000), tokens(90, 10_000))], SPECIAL, options)
+        cut([(tokens(13, 1_000), tokens(90, 10_000))], BERT, options)
 
 
 @settings(deadline=None)
@@ -112,25 +119,26 @@ def test_no_window_is_longer_than_the_model_and_none_is_padded_without_need(made
 
 @settings(deadline=None)
 @given(cuts())
-def test_each_window_is_cls_question_sep_piece_sep_padding(made: Cut) -> None:
-    windows = made.windows
+def test_each_window_is_question_and_piece_within_the_models_frame_then_padding(made: Cut) -> None:
+    windows, frame = made.windows, made.frame
     assert windows.query_index.tolist() == sorted(windows.query_index.tolist())
-    assert (windows.token_type_ids is not None) == made.segments
+    assert (windows.token_type_ids is not None) == frame.segments
     for row in range(windows.n_windows):
         question, context = made.pairs[windows.query_index[row]]
         inside = windows.answerable[row]
         n_piece = int(inside.sum())
-        n_padding = windows.seq_len - len(question) - n_piece - 3
+        n_padding = windows.seq_len - len(question) - n_piece - frame.tokens
         piece = windows.input_ids[row][inside]
         assert windows.input_ids[row].tolist() == [
-            SPECIAL.cls, *question.ids, SPECIAL.sep, *piece, SPECIAL.sep, *[SPECIAL.pad] * n_padding
+            *frame.before, *question.ids, *frame.between, *piece, *frame.behind, *[frame.pad] * n_padding
         ]  # fmt: skip
         real = windows.seq_len - n_padding
         assert windows.attention_mask[row].tolist() == [1] * real + [0] * n_padding
-        before = len(question) + 2
-        assert inside.tolist() == [False] * before + [True] * n_piece + [False] * (1 + n_padding)
+        before = len(frame.before) + len(question) + len(frame.between)
+        assert inside.tolist() == [False] * before + [True] * n_piece + [False] * (len(frame.behind) + n_padding)
         if windows.token_type_ids is not None:
-            assert windows.token_type_ids[row].tolist() == [0] * before + [1] * (n_piece + 1) + [0] * n_padding
+            segments = [0] * before + [1] * (n_piece + len(frame.behind)) + [0] * n_padding
+            assert windows.token_type_ids[row].tolist() == segments
         at = int(piece[0] - context.ids[0]) if n_piece else 0
         assert piece.tolist() == context.ids[at : at + n_piece].tolist()
         assert windows.offsets[row][inside].tolist() == context.offsets[at : at + n_piece].tolist()
@@ -175,7 +183,7 @@ def test_the_longest_batch_comes_first_so_that_memory_runs_out_early_or_not_at_a
 
 
 def test_batches_are_filled_as_far_as_they_may_be() -> None:
-    windows = cut([(tokens(2, 1_000), tokens(15, 10_000))] * 7, SPECIAL, ReaderSettings(max_seq_len=20, stride=0))
+    windows = cut([(tokens(2, 1_000), tokens(15, 10_000))] * 7, BERT, ReaderSettings(max_seq_len=20, stride=0))
     assert [len(rows) for rows in by_tokens(windows, max_tokens=60)] == [3, 3, 1]
     assert [len(rows) for rows in by_tokens(windows, max_tokens=59)] == [2, 2, 2, 1]
     assert [len(rows) for rows in by_tokens(windows, max_tokens=19)] == [1] * 7
@@ -189,7 +197,7 @@ def test_batches_hold_no_more_padding_than_allowed_and_could_not_hold_the_next_w
     windows = made.windows
 
     def padding(rows: IntArray) -> float:
-        return padding_share(windows.select(rows), [np.arange(len(rows))])
+        return padding_share(windows.select(rows), shapes(windows, [rows]))
 
     found = list(by_tokens(windows, max_tokens=max_tokens, max_padding=max_padding))
     assert sorted(np.concatenate(found).tolist()) == list(range(windows.n_windows))
@@ -203,7 +211,7 @@ def test_batches_hold_no_more_padding_than_allowed_and_could_not_hold_the_next_w
 
 def test_a_text_a_little_too_long_for_one_window_is_not_computed_as_two_whole_ones() -> None:
     pair = (tokens(2, 1_000), tokens(20, 10_000))
-    windows = cut([pair], SPECIAL, ReaderSettings(max_seq_len=20, stride=5))
+    windows = cut([pair], BERT, ReaderSettings(max_seq_len=20, stride=5))
     assert windows.lengths.tolist() == [20, 15]
     assert [rows.tolist() for rows in by_tokens(windows, max_tokens=100, max_padding=0.08)] == [[0], [1]]
     assert [rows.tolist() for rows in by_tokens(windows, max_tokens=100, max_padding=1.0)] == [[0, 1]]
@@ -212,7 +220,7 @@ def test_a_text_a_little_too_long_for_one_window_is_not_computed_as_two_whole_on
 def test_batches_of_a_count_come_as_they_are_or_sorted_and_sorting_saves_padding() -> None:
     sizes = (3, 15, 4, 14, 5, 13, 6)
     windows = cut(
-        [(tokens(2, 1_000), tokens(size, 10_000)) for size in sizes], SPECIAL, ReaderSettings(max_seq_len=20, stride=0)
+        [(tokens(2, 1_000), tokens(size, 10_000)) for size in sizes], BERT, ReaderSettings(max_seq_len=20, stride=0)
     )
     arrival = list(by_count(windows, size=2, sort=False))
     by_length = list(by_count(windows, size=2, sort=True))
@@ -220,5 +228,5 @@ def test_batches_of_a_count_come_as_they_are_or_sorted_and_sorting_saves_padding
     assert [rows.tolist() for rows in by_length] == [[1, 3], [5, 6], [4, 2], [0]]
     # Each window has five more tokens than its context; arrival computes 2 * (20 + 19 + 18) + 11 tokens.
     real = sum(sizes) + 5 * len(sizes)
-    assert padding_share(windows, arrival) == pytest.approx(1 - real / (2 * (20 + 19 + 18) + 11))
-    assert padding_share(windows, by_length) == pytest.approx(1 - real / (2 * (20 + 18 + 10) + 8))
+    assert padding_share(windows, shapes(windows, arrival)) == pytest.approx(1 - real / (2 * (20 + 19 + 18) + 11))
+    assert padding_share(windows, shapes(windows, by_length)) == pytest.approx(1 - real / (2 * (20 + 18 + 10) + 8))

@@ -23,7 +23,8 @@ def test_the_endpoints_have_names(client: Client) -> None:
 def test_answer_gives_json(client: Client) -> None:
     found = client.predict(QUESTION, TEXT, "baseline", api_name="/answer")
     assert found["answer"] == TEXT[slice(*found["span"])]
-    assert found["latency_ms"] > 0 and set(found["parts_ms"]) == {"tokenise", "model", "decode"}
+    assert found["backend"] == "minilm/baseline" and found["ran"]["device"] == "CPU"
+    assert set(found["times_ms"]) == {"tokenise", "wait", "model", "decode", "total"} and found["times_ms"]["model"] > 0
 
 
 def test_ask_gives_the_cards(client: Client) -> None:

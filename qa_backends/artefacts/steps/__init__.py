@@ -61,12 +61,15 @@ class Step:
     precision: str
     tolerance: float
     packages: tuple[str, ...]
+    """Importable names of what ``make`` cannot do without."""
     opened_by: str
     make: Callable[[Making], None]
     precision_of: Callable[[Path], str]
     fused_ops: Callable[[Path], dict[str, int]] = _no_fused_ops
     compared_on: tuple[str, ...] = ("cpu",)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    install: str = "pip install -r requirements.txt"
+    """The command that installs the packages."""
 
 
 def step_names() -> list[str]:

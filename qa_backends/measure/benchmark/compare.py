@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One point of both. ``speed_up`` is how many times as fast now as then; ``same_weights`` is ``None`` where the
-    weights of one are not known."""
+    """One point of both. ``speed_up`` is how many times as fast now as then; ``same_weights`` is ``None`` where
+    that is not known."""
 
     then: BenchmarkRecord
     now: BenchmarkRecord
@@ -30,13 +30,12 @@ def changes(then: Benchmark, now: Benchmark) -> list[Change]:
 
 def _change(then: BenchmarkRecord, now: BenchmarkRecord) -> Change:
     ratio = between_runs(then.samples_ms.wholes(), now.samples_ms.wholes(), then.blocks, now.blocks)
-    return Change(then, now, ratio, _same(_weights(then), _weights(now)))
+    return Change(then, now, ratio, _same_weights(then, now))
 
 
-def _weights(record: BenchmarkRecord) -> str | None:
-    """What identifies the weights: the checkpoint's hash, or that of the file that ran."""
-    return record.checkpoint or record.ran.file_hash or None
-
-
-def _same(one: str | None, other: str | None) -> bool | None:
-    return None if one is None or other is None else one == other
+def _same_weights(then: BenchmarkRecord, now: BenchmarkRecord) -> bool | None:
+    """By the checkpoints' hashes; where one is not known, the same file still holds the same weights, while another
+    may hold them too."""
+    if then.checkpoint and now.checkpoint:
+        return then.checkpoint == now.checkpoint
+    return True if then.ran.file_hash and then.ran.file_hash == now.ran.file_hash else None

@@ -84,7 +84,11 @@ class Contestant(ABC):
 
     @abstractmethod
     def answer(self, turn: Turn, queries: Sequence[Query], order: str) -> Answered:
-        """One whole answer to all the queries, from text to text, timed. Raises QAError."""
+        """One whole answer to all the queries, from text to text, timed.
+
+        Raises:
+            QAError: it failed, and is unloaded, so that ``load`` starts it afresh.
+        """
 
     @abstractmethod
     def facts(self, turn: Turn) -> Facts:
@@ -159,8 +163,12 @@ class Pipeline(Contestant):
 
     def answer(self, turn: Turn, queries: Sequence[Query], order: str) -> Answered:
         pipeline = self._pipeline(turn)
-        with translated(PIPELINE, "answering"):
-            return Answered(on_engine_thread(lambda: pipeline.answer(queries)))
+        try:
+            with translated(PIPELINE, "answering"):
+                return Answered(on_engine_thread(lambda: pipeline.answer(queries)))
+        except BackendFailed:
+            turn.runtime.drop(self._family, PIPELINE, turn.device)
+            raise
 
     def facts(self, turn: Turn) -> Facts:
         return Facts(self._pipeline(turn).ran, checkpoint_hash(self._family, self._baseline))

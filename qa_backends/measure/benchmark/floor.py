@@ -50,7 +50,7 @@ def _products_per_token(config: dict[str, Any], seq_len: int) -> int:
     head_size = hidden // config["num_attention_heads"]
     removed = {int(layer): len(heads) for layer, heads in (config.get("pruned_heads") or {}).items()}
     columns = config.get("intermediate_sizes") or [config["intermediate_size"]] * layers
-    total = 2 * hidden  # the output layer
+    total: int = 2 * hidden  # the output layer
     for layer in range(layers):
         attended = (config["num_attention_heads"] - removed.get(layer, 0)) * head_size
         total += 4 * hidden * attended  # query, key, value, output
@@ -61,9 +61,10 @@ def _products_per_token(config: dict[str, Any], seq_len: int) -> int:
 
 @cache
 def matmul_rate(device: str, precision: str) -> float | None:
-    """Operations a second of the best of several large matrix products; ``None`` for a precision PyTorch multiplies not.
+    """Operations a second of the best of several large matrix products.
 
-    The best and not the median: a floor is what the machine can do when nothing is in its way.
+    The best and not the median: a floor is what the machine can do when nothing is in its way. ``None`` for a precision
+    that PyTorch does not multiply in.
     """
     import torch
 

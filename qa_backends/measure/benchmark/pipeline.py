@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qa_backends.checkpoints.load import load_model
 from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, versions_of
 from qa_backends.contract import Ran, StageTimes
+from qa_backends.runtime.turns import on_engine_thread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,17 +20,19 @@ PACKAGES = ("torch", "transformers", "tokenizers")
 
 
 class LoadedPipeline:
-    """Used on the engines' thread, like every engine."""
+    """Made and asked on the engines' thread, like every engine."""
 
     def __init__(self, checkpoint: Path, device: str, settings: ReaderSettings) -> None:
         import torch
         from transformers import AutoTokenizer, pipeline
 
         self._settings = settings
-        self._pipeline: Any = pipeline(
+        make: Any = pipeline  # its many overloads do not fit what they describe
+        tokenizers: Any = AutoTokenizer  # transformers leaves it untyped
+        self._pipeline: Any = make(
             "question-answering",
             model=load_model(checkpoint),
-            tokenizer=AutoTokenizer.from_pretrained(checkpoint),  # type: ignore[no-untyped-call]
+            tokenizer=tokenizers.from_pretrained(checkpoint),
             device=device,
         )
         self.ran = Ran(
@@ -58,4 +61,12 @@ class LoadedPipeline:
         return StageTimes(0.0, 0.0, time.perf_counter() - began, 0.0)
 
     def close(self) -> None:
+        """On the thread that loaded it: some runtimes mind."""
+        on_engine_thread(self._unload)
+
+    def _unload(self) -> None:
+        import torch
+
         self._pipeline = None
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()

@@ -67,7 +67,7 @@ class BenchmarkPlan:
     @property
     def chosen(self) -> list[Backend]:
         """Each backend once, as steps of optimisation."""
-        return catalog.ladder(catalog.backend(name) for name in set(self.backends))
+        return catalog.ladder(catalog.resolve(name, self.family)[1] for name in self.backends)
 
     def check(self) -> None:
         """Raises InputError, with what to do, for a plan that cannot be measured."""

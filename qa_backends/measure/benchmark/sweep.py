@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,10 @@ class Sweep:
     left_s: float = 0.0
     complete: bool = False
     status: str = ""
+
+    def copy(self) -> Sweep:
+        """The sweep as it stands now; what is measured later does not change it."""
+        return replace(self, records=list(self.records), alone=list(self.alone), left_out=list(self.left_out))
 
     def benchmark(self) -> Benchmark:
         """What is measured, as it stands now and as a results file holds it."""
@@ -269,7 +273,7 @@ class _Sweeping:
         except Cancelled:
             if len(samples.blocks) < LEAST_ROUNDS:
                 raise
-        return samples.whole_rounds() if len(samples.blocks) >= LEAST_ROUNDS else None
+        return samples if len(samples.blocks) >= LEAST_ROUNDS else None
 
     def _run(self, turn: Turn, entry: Entry, queries: list[Query]) -> StageTimes:
         self._progress.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
@@ -53,6 +53,10 @@ class Evaluation:
     results: list[Evaluated] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
 
+    def copy(self) -> Evaluation:
+        """The evaluation as it stands now; what is measured later does not change it."""
+        return replace(self, results=list(self.results), left_out=list(self.left_out))
+
 
 @dataclass(frozen=True, slots=True)
 class Differing:
@@ -96,9 +100,7 @@ def evaluate_all(
 class _Evaluating:
     """One evaluation: what it reads, and how far it is."""
 
-    def __init__(
-        self, runtime: Runtime, asked: Asked, backends: int, emit: Emit, stopped: Callable[[], bool]
-    ) -> None:
+    def __init__(self, runtime: Runtime, asked: Asked, backends: int, emit: Emit, stopped: Callable[[], bool]) -> None:
         self._runtime, self._asked, self._emit = runtime, asked, emit
         self._questions = scoring.sample(asked.data.questions, asked.limit, asked.seed)
         self._progress = Progress(self._tell, stopped)

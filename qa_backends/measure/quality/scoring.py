@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -127,12 +127,13 @@ def score_text(question: Question, text: str) -> tuple[bool, float]:
 
     As there, a gold answer of nothing but articles and punctuation does not count.
     """
-    from transformers.data.metrics.squad_metrics import compute_exact, compute_f1, normalize_answer
+    from transformers.data.metrics import squad_metrics
 
-    golds = [gold.text for gold in question.answers if normalize_answer(gold.text)] or [""]
+    official: Any = squad_metrics  # transformers leaves it untyped
+    golds = [gold.text for gold in question.answers if official.normalize_answer(gold.text)] or [""]
     return (
-        bool(max(compute_exact(gold, text) for gold in golds)),
-        float(max(compute_f1(gold, text) for gold in golds)),
+        bool(max(official.compute_exact(gold, text) for gold in golds)),
+        float(max(official.compute_f1(gold, text) for gold in golds)),
     )
 
 

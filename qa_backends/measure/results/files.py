@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from dataclasses import asdict
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock
@@ -62,7 +61,7 @@ def read_results(path: Path, kind: str, record: type[T]) -> T:
     if content.get("kind") != kind:
         raise InputError(f"{path.name} holds no {kind}. Choose a file that holds one.")
     try:
-        return _checker(record).validate_python(content)
+        return TypeAdapter(record).validate_python(content)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
@@ -70,11 +69,6 @@ def read_results(path: Path, kind: str, record: type[T]) -> T:
             f"{path.name} does not hold what a file of the kind '{kind}' holds ({place}: {first['msg']}). "
             "Choose one that this version wrote."
         ) from error
-
-
-@cache
-def _checker(record: type[T]) -> TypeAdapter[T]:
-    return TypeAdapter(record)
 
 
 def write_results(path: Path, kind: str, record: DataclassInstance) -> None:

@@ -6,6 +6,7 @@ since it may be anybody's; so each type here is one that pydantic understands.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
 Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PartMilliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Blocks = Annotated[tuple[Annotated[int, Field(ge=1, le=RUNS_PER_BLOCK)], ...], Field(max_length=MOST_RUNS)]
 PartSamples = Annotated[tuple[PartMilliseconds, ...], Field(min_length=1, max_length=MOST_RUNS + RUNS_PER_BLOCK)]
 
 
@@ -105,14 +107,16 @@ class BenchmarkRecord:
     encoder_parameters: int | None
     quality: Quality | None
     ran: Ran
-    blocks: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(max_length=MOST_RUNS)]
+    blocks: Blocks
     samples_ms: Samples
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the samples of the parts and the blocks are not as many."""
+        """Raises ValueError where the samples of the parts and the blocks are not as many, or take no time."""
         counts = {len(self.samples_ms.tokenise), len(self.samples_ms.forward), len(self.samples_ms.decode)}
         if counts != {sum(self.blocks)}:
             raise ValueError("samples that no benchmark takes: not as many of each part as the blocks hold")
+        if not all(0 < whole < math.inf for whole in self.samples_ms.wholes()):
+            raise ValueError("samples that no benchmark takes: a whole answer in no time, or in endless time")
 
     @property
     def name(self) -> str:

@@ -3,110 +3,143 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.errors import InputError
-from qa_backends.measure.machine import Machine
-from qa_backends.measure.plan import plan_from
-from qa_backends.measure.results import (
-    BENCHMARK,
-    OVERHEAD,
-    measured_on_current_weights,
-    read_results,
-    shipped_accuracy,
-)
+from qa_backends.measure.benchmark.contestants import EQUAL
+from qa_backends.measure.benchmark.plan import SHOWN_AT
+from qa_backends.measure.results.files import read_benchmark, read_overhead
+from qa_backends.measure.results.shipped import measured_on_current_weights, shipped_quality
+from qa_backends.paths import ASSETS, BENCHMARK, MODELS, OVERHEAD
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-MODEL_CARD = "assets/models/minilm/README.md"
+    from qa_backends.measure.results.records import (
+        Benchmark,
+        BenchmarkRecord,
+        Overhead,
+        Quality,
+        QualityRecord,
+    )
+
+CARD_FAMILY = "minilm"
+"""The embedded family, whose model card holds the quality of its backends."""
+MODEL_CARD = MODELS / CARD_FAMILY / "README.md"
+README = ASSETS.parent / "README.md"
 BEGIN = "<!-- measured: written by `python -m qa_backends report` -->"
 END = "<!-- /measured -->"
 LENGTHS = (32, 128, 384)
 """Of those measured, the lengths that the README shows."""
+TOOLS = ("torch", "onnxruntime-gpu", "onnxruntime")
+"""The packages whose versions it shows, where they were installed."""
 
 
-def table(benchmark: dict[str, Any], overhead: dict[str, Any]) -> str:
-    """Quality, size, latency and throughput of each backend, and under it the machine and how it was measured."""
-    rows = [row for row in benchmark["rows"] if row["order"] == "equal"]
+def table(benchmark: Benchmark, overhead: Overhead) -> str:
+    """Quality, size, latency and throughput of each backend, and under it the machine and how it was measured.
+
+    Raises:
+        InputError: the results lack what the table shows, or are of other weights than those that ship.
+    """
+    records = [each for each in benchmark.rows if each.order == EQUAL]
     head = ["backend", "EM", "F1", "same as baseline", "file, MB", "encoder parameters"]
     head += [f"{length} tokens, ms" for length in LENGTHS] + ["against baseline", "questions/s"]
-    lines = [" | ".join(head), " | ".join(["---"] + ["---:"] * (len(head) - 1))]
-    names = dict.fromkeys(row["backend"] for row in rows)
-    lines += [" | ".join(_cells([row for row in rows if row["backend"] == name])) for name in names]
-    return "\n".join(f"| {line} |" for line in lines) + f"\n\n{_caption(benchmark, rows)} {_overhead(overhead)}"
+    names = dict.fromkeys(each.backend for each in records)
+    lines = [_cells([each for each in records if each.backend == name]) for name in names]
+    return f"{_markdown(head, lines)}\n\n{_caption(benchmark, records)} {_overhead(overhead)}"
 
 
-def _cells(own: list[dict[str, Any]]) -> list[str]:
-    single = {row["tokens"]: row for row in own if row["batch"] == 1}
-    last = single[LENGTHS[-1]]
-    best = max((row for row in own if row["batch"] > 1), key=lambda row: float(row["questions_per_second"]))
+def _markdown(head: list[str], lines: list[list[str]]) -> str:
+    """A table whose first column is text and whose others are numbers."""
+    rule = ["---"] + ["---:"] * (len(head) - 1)
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *lines))
+
+
+def _cells(own: list[BenchmarkRecord]) -> list[str]:
+    """One backend's line."""
+    single = {each.tokens: each for each in own if each.batch == 1}
+    batched = [each for each in own if each.batch > 1]
+    if not batched or not single.keys() >= set(LENGTHS):
+        raise _lacking(f"{own[0].name} at {', '.join(map(str, LENGTHS))} tokens, one by one and in batches")
+    last, best = single[LENGTHS[-1]], max(batched, key=lambda each: each.questions_per_second)
     if not measured_on_current_weights(last):
         raise InputError(
-            f"{last['backend']} was measured on other weights. Measure again: python -m qa_backends bench --save …"
+            f"{last.backend} was measured on other weights. Measure again: python -m qa_backends bench --save …"
         )
-    quality, ratio = last["quality"], last["against_baseline"]
-    agreement = quality and quality["agreement"]
     return [
-        f"`{last['backend'].rpartition('/')[2]}`",
-        f"{quality['exact']:.1f}" if quality else "",
-        f"{quality['f1']:.1f} [{quality['f1_interval']['low']:.1f}–{quality['f1_interval']['high']:.1f}]"
-        if quality
-        else "",
-        f"{agreement:.1f} %" if agreement is not None else "",
-        f"{last['bytes'] / 1e6:.1f} ({last['stored']})" if last["bytes"] else "",
-        f"{last['encoder_parameters'] / 1e6:.2f} M" if last["encoder_parameters"] else "",
-        *[f"{single[length]['p50_ms']:.1f}" for length in LENGTHS],
-        "1" if ratio is None else "a tie" if ratio["low"] <= 1 <= ratio["high"] else _interval(ratio),
-        f"{best['questions_per_second']:.0f} (batches of {best['batch']})",
+        f"`{last.name}`",
+        *(_quality_cells(last.quality) if last.quality else ["", "", ""]),
+        f"{last.bytes / 1e6:.1f} ({last.stored})" if last.bytes else "",
+        f"{last.encoder_parameters / 1e6:.2f} M" if last.encoder_parameters else "",
+        *[f"{single[length].p50_ms:.1f}" for length in LENGTHS],
+        str(last.against_baseline.ratio) if last.against_baseline else "1",
+        f"{best.questions_per_second:.0f} (batches of {best.batch})",
     ]
 
 
-def _interval(ratio: dict[str, Any]) -> str:
-    return f"{ratio['value']:.2f}× [{ratio['low']:.2f}–{ratio['high']:.2f}]"
+def _quality_cells(quality: Quality) -> list[str]:
+    return [
+        f"{quality.exact:.1f}",
+        f"{quality.f1:.1f} [{quality.f1_interval.low:.1f}–{quality.f1_interval.high:.1f}]",
+        f"{quality.agreement:.1f} %" if quality.agreement is not None else "",
+    ]
 
 
-def _caption(benchmark: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    machine = Machine(**benchmark["machine"])
-    versions = machine.versions
-    runs = min(row["runs"] for row in rows if row["batch"] == 1)
-    at = plan_from(benchmark["plan"]).batches_at
-    furthest = max(benchmark["alone"], key=lambda row: abs(math.log(row["ratio"])))
-    shaky = sum(row["unstable"] for row in benchmark["rows"])
+def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
+    if not records or not benchmark.alone:
+        raise _lacking("any backend, or any alone")
+    machine, versions = benchmark.machine, benchmark.machine.versions
+    tools = [f"{name.removesuffix('-gpu')} {versions[name]}" for name in TOOLS if name in versions]
+    runs = min(each.runs for each in records if each.batch == 1)
+    furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
+    shaky = sum(each.unstable for each in benchmark.rows)
     return (
         "Quality: SQuAD v2.0 dev, all questions, threshold 0, 95 % bootstrap interval. Latency: whole answers "
         f"(tokenise, model, decode), batch 1, median of at least {runs} runs taken in turns; ratio of medians at "
-        f"{LENGTHS[-1]} tokens with its interval. Questions a second: the best of the batch sizes, at {at} tokens. "
+        f"{LENGTHS[-1]} tokens with its interval. Questions a second: the best of the batch sizes, at "
+        f"{benchmark.plan.shown_at} tokens. "
         "`hf-pipeline` is transformers' own question-answering pipeline on the baseline's weights. "
-        f"Measured on {machine.sentence(rows[0]['device'])}; torch {versions['torch']}, "
-        f"onnxruntime {versions.get('onnxruntime-gpu') or versions['onnxruntime']}. "
-        f"Alone and in company the medians differ most for `{furthest['backend'].rpartition('/')[2]}`: "
-        f"{furthest['p50_ms']:.1f} ms alone, {furthest['company_p50_ms']:.1f} ms in company. "
-        f"{shaky} of {len(benchmark['rows'])} rows were unstable. On a CPU the FP16 weights are computed in FP32."
+        f"Measured on {machine.sentence(records[0].device)}; {', '.join(tools)}. "
+        f"Alone and in company the medians differ most for `{furthest.name}`: "
+        f"{furthest.p50_ms:.1f} ms alone, {furthest.company_p50_ms:.1f} ms in company. "
+        f"{shaky} of {len(benchmark.rows)} rows were unstable. On a CPU the FP16 weights are computed in FP32."
     )
 
 
-def _overhead(overhead: dict[str, Any]) -> str:
-    at = next(row for row in overhead["rows"] if row["tokens"] == 128)
-    most = max(row["share_of_model"] for row in overhead["rows"])
+def _overhead(overhead: Overhead) -> str:
+    at = next((each for each in overhead.rows if each.tokens == SHOWN_AT), None)
+    if at is None:
+        raise _lacking(f"the app's own cost at {SHOWN_AT} tokens")
+    most = max(each.share_of_model for each in overhead.rows)
     return (
-        f"The app's own cost at 128 tokens is {at['own_ms']:.2f} ms a question, of which the tokenizer library's call "
-        f"takes {at['tokenizer_call_ms']:.2f}; at no length is it more than {most:.1%} of the baseline's model time."
+        f"The app's own cost at {SHOWN_AT} tokens is {at.own_ms:.2f} ms a question, of which the tokenizer library's "
+        f"call takes {at.tokenizer_call_ms:.2f}; at no length is it more than {most:.1%} of the baseline's model time."
     )
+
+
+def _lacking(what: str) -> InputError:
+    return InputError(f"The results lack {what}. Measure with the commands that the README gives.")
 
 
 def quality_table() -> str:
     """Quality in detail of every backend of the embedded family that was measured on all of SQuAD v2 dev."""
-    group = catalog.FAMILIES[0]
-    head = "backend | questions | EM | F1 | F1, answerable | F1, unanswerable | same answer as baseline"
-    lines = [head, " | ".join(["---"] + ["---:"] * 6)]
-    for row in catalog.BACKENDS:
-        if found := shipped_accuracy(group, row):
-            parts = [f"{found[key]:.2f}" for key in ("exact", "f1", "has_ans_f1", "no_ans_f1")]
-            same = "" if found["agreement"] is None else f"{found['agreement']:.2f} %"
-            lines.append(" | ".join([f"`{row.name}`", f"{found['n']:,}", *parts, same]))
-    return "\n".join(f"| {line} |" for line in lines)
+    family = catalog.family(CARD_FAMILY)
+    head = ["backend", "questions", "EM", "F1", "F1 against baseline", "F1, answerable", "F1, unanswerable"]
+    found = [shipped_quality(family, backend) for backend in catalog.offered(family)]
+    return _markdown([*head, "same answer as baseline"], [_detail(each) for each in found if each])
+
+
+def _detail(record: QualityRecord) -> list[str]:
+    return [
+        f"`{record.name}`",
+        f"{record.n:,}",
+        f"{record.exact:.2f}",
+        f"{record.f1:.2f}",
+        str(record.f1_difference) if record.f1_difference else "",
+        *["" if part is None else f"{part:.2f}" for part in (record.has_ans_f1, record.no_ans_f1)],
+        "" if record.agreement is None else f"{record.agreement:.2f} %",
+    ]
 
 
 def with_table(document: str, content: str) -> str:
@@ -122,15 +155,12 @@ def with_table(document: str, content: str) -> str:
     return f"{before}{BEGIN}\n{content}\n{END}{after}"
 
 
-def refreshed(project: Path) -> dict[Path, str]:
-    """What the project's documents should say, from the results that ship."""
-    benchmark, overhead = read_results(BENCHMARK, "benchmark"), read_results(OVERHEAD, "overhead")
-    try:
-        measured = table(benchmark, overhead)
-    except (KeyError, ValueError, StopIteration) as error:
-        raise InputError(
-            f"The results lack what the table shows ({type(error).__name__}: {error}). "
-            "Measure with the commands that the README gives."
-        ) from error
-    contents = {project / "README.md": measured, project / MODEL_CARD: quality_table()}
+def refreshed() -> dict[Path, str]:
+    """What the project's documents should say, from the results that ship.
+
+    Raises:
+        InputError: see ``table`` and ``with_table``.
+    """
+    measured = table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))
+    contents = {README: measured, MODEL_CARD: quality_table()}
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

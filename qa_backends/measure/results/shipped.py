@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.checkpoints.sources import weights_hash
 from qa_backends.errors import UnknownBackend
+from qa_backends.measure.benchmark.plan import REFERENCES
 from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
 from qa_backends.measure.results.files import read_quality
 from qa_backends.paths import ACCURACY
@@ -23,16 +24,17 @@ def checkpoint_hash(family: Family, backend: Backend) -> str | None:
 
 
 def measured_on_current_weights(record: BenchmarkRecord) -> bool:
-    """Whether the weights that were measured are known, and still those of the family; a reference runs on the
-    baseline's."""
-    family, _, name = record.backend.partition("/")
+    """Whether the weights that were measured are known, and still those of the family.
+
+    A family or backend that is not known here has no weights here. A reference runs on the baseline's.
+    """
+    family, _, name = record.backend.rpartition("/")
     try:
-        of = catalog.family(family)
-        known = {each.name: each for each in catalog.every_backend()}
-        backend = known.get(name) or known[catalog.BASELINE]
-        return record.checkpoint is not None and record.checkpoint == checkpoint_hash(of, backend)
+        backend = catalog.backend(catalog.BASELINE if name in REFERENCES else name)
+        current = checkpoint_hash(catalog.family(family), backend)
     except UnknownBackend:
         return False
+    return current is not None and record.checkpoint == current
 
 
 def shipped_quality(family: Family, backend: Backend, device: str = "cpu") -> QualityRecord | None:

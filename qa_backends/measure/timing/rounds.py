@@ -43,13 +43,11 @@ class Samples:
     def compute_s(self, name: str) -> list[float]:
         return [each.compute_s for each in self.times.get(name, [])]
 
-    def whole_rounds(self) -> Samples:
-        """Without the runs of a round that was broken off."""
-        taken = sum(self.blocks)
-        return replace(self, times={name: times[:taken] for name, times in self.times.items()})
-
     def speed_up(self, name: str, reference: str, *, among: int = 1) -> Ratio | None:
-        """``None`` where there are no five rounds; ``among`` as in ``statistics.speed_up``."""
+        """``None`` where one of them has not run, and where there are no five rounds; ``among`` as in
+        ``statistics.speed_up``."""
+        if name not in self.times or reference not in self.times:
+            return None
         return speed_up(self.compute_s(reference), self.compute_s(name), self.blocks, among=among)
 
     def copy(self) -> Samples:
@@ -66,7 +64,7 @@ def take_turns(
     one_each_s: float = 0.0,
     warm_up_share: float = WARM_UP_SHARE,
 ) -> Iterator[Samples]:
-    """Measures for at most about ``seconds`` and ``rounds``, yielding what there is after every round.
+    """Measures for at most about ``seconds`` and ``rounds``, yielding what there is after every whole round.
 
     Nothing is yielded where five rounds would not fit: then one reading is all there is to say. ``one_each_s``, what
     one run of each is known to take, spares finding that out by running them. ``warm_up_share`` bounds the runs to warm
@@ -95,7 +93,7 @@ def take_turns(
         samples.spent_s = seconds - (deadline - ended)
         if len(samples.blocks) == 1 and ended + 2 * round_cost * (LEAST_ROUNDS - 1) > deadline:
             return
-        yield samples
+        yield samples.copy()
         deadline += time.perf_counter() - ended
         if time.perf_counter() + 2 * round_cost > deadline:
             return

@@ -24,6 +24,8 @@ UNSTABLE_ABOVE = 0.10
 RESAMPLES = 2000
 TAIL = 2.5
 """Percent left out on either side of a 95 % interval."""
+MOST_DIGITS = 4
+"""Decimals beyond which nothing is told apart: no machine repeats a measurement so closely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class Ratio:
 
     @property
     def tie(self) -> bool:
-        """Whether the interval holds 1, so that neither can be called faster."""
-        return self.low <= 1.0 <= self.high
+        """Whether the interval, to ``MOST_DIGITS``, holds 1, so that neither can be called faster."""
+        return _holds(self.low, self.high, 1.0)
 
     @property
     def inverse(self) -> Ratio:
@@ -57,7 +59,7 @@ class Ratio:
 
     def __str__(self) -> str:
         """As in "3.4× [3.2–3.6]", "1.04× [1.01–1.08]" or "tie [0.97–1.02]"."""
-        digits = self._digits()
+        digits = _digits(self.low, self.value, self.high, neutral=1.0, tie=self.tie)
         interval = f"[{self.low:.{digits}f}–{self.high:.{digits}f}]"
         return f"tie {interval}" if self.tie else f"{self.value:.{digits}f}× {interval}"
 
@@ -65,20 +67,24 @@ class Ratio:
         """As in "3.4× faster [3.2–3.6], 24 runs"; an interval that holds 1 is a tie."""
         if self.tie:
             return f"a tie with the baseline {str(self).removeprefix('tie ')}, {self.runs} runs"
-        shown, word = (self, "faster") if self.value > 1 else (self.inverse, "slower")
+        shown, word = (self, "faster") if self.low > 1 else (self.inverse, "slower")
         return f"{str(shown).replace('×', f'× {word}', 1)}, {self.runs} runs"
 
-    def _digits(self) -> int:
-        """As many decimals as the interval's width gives a meaning to, and enough that no end of it reads as 1 that
-        is not 1, and its ends not as one number."""
-        width = self.high - self.low
-        digits = 1 if width >= 0.2 else 2
-        while digits < 4 and (
-            (not self.tie and 1.0 in (round(self.low, digits), round(self.high, digits)))
-            or (width > 0 and round(self.low, digits) == round(self.high, digits))
-        ):
-            digits += 1
-        return digits
+
+def _holds(low: float, high: float, neutral: float) -> bool:
+    """Whether the interval holds the number that would mean no difference."""
+    return round(low, MOST_DIGITS) <= neutral <= round(high, MOST_DIGITS)
+
+
+def _digits(low: float, value: float, high: float, *, neutral: float, tie: bool) -> int:
+    """As many decimals as the interval's width gives a meaning to, and enough to tell its ends apart, where they are,
+    and, unless it is a tie, each number from the one that would mean no difference."""
+    one_number = round(low, MOST_DIGITS) == round(high, MOST_DIGITS)
+    for digits in range(1 if high - low >= 0.2 else 2, MOST_DIGITS):
+        shown = round(low, digits), round(value, digits), round(high, digits)
+        if (one_number or shown[0] != shown[2]) and (tie or neutral not in shown):
+            return digits
+    return MOST_DIGITS
 
 
 def percentiles(samples: Sequence[float]) -> Percentiles:
@@ -144,15 +150,16 @@ def _ratio(slow: Floats, fast: Floats, resampled: Floats, among: int) -> Ratio:
 
 
 def _medians(samples: Floats, sizes: Ints, picks: Ints) -> Floats:
-    """Median of the samples of each row of ``picks`` ``[RESAMPLES, n_rounds]``, which names rounds."""
+    """``[RESAMPLES]``: the median of the rounds that each line of ``picks`` ``[RESAMPLES, n_rounds]`` names."""
     ends = np.cumsum(sizes)
     rounds = np.full((len(sizes), int(sizes.max())), np.inf)
-    for row, (end, size) in enumerate(zip(ends, sizes, strict=True)):
-        rounds[row, :size] = samples[end - size : end]
+    for number, (end, size) in enumerate(zip(ends, sizes, strict=True)):
+        rounds[number, :size] = samples[end - size : end]
     drawn = np.sort(rounds[picks].reshape(len(picks), -1), axis=1)  # the padding, infinite, comes last
     count = sizes[picks].sum(axis=1)
-    row = np.arange(len(picks))
-    return (drawn[row, (count - 1) // 2] + drawn[row, count // 2]) / 2
+    resample = np.arange(len(picks))
+    medians: Floats = (drawn[resample, (count - 1) // 2] + drawn[resample, count // 2]) / 2
+    return medians
 
 
 def unstable(samples: Sequence[float], blocks: Sequence[int]) -> bool:
@@ -180,8 +187,20 @@ class Difference:
 
     @property
     def tie(self) -> bool:
-        """Whether the interval holds 0, so that no difference was shown."""
-        return self.low <= 0.0 <= self.high
+        """Whether the interval, to ``MOST_DIGITS``, holds 0, so that no difference was shown."""
+        return _holds(self.low, self.high, 0.0)
+
+    def __str__(self) -> str:
+        """As in "−2.4 [−3.1 to −1.7]" or "tie [−0.8 to +0.3]"."""
+        digits = _digits(self.low, self.value, self.high, neutral=0.0, tie=self.tie)
+        interval = f"[{_signed(self.low, digits)} to {_signed(self.high, digits)}]"
+        return f"tie {interval}" if self.tie else f"{_signed(self.value, digits)} {interval}"
+
+
+def _signed(value: float, digits: int) -> str:
+    """With the sign that typesetting has for it, and none where nothing but zeros is shown."""
+    shown = f"{abs(value):.{digits}f}"
+    return shown if not float(shown) else f"{'+' if value > 0 else '−'}{shown}"
 
 
 def paired_difference(values: Floats, baseline: Floats) -> Difference:

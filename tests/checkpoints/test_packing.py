@@ -8,32 +8,40 @@ import pytest
 import torch
 from helpers import random_bert
 
-from qa_backends.artefacts.checkpoint import load_model, save_model
-from qa_backends.artefacts.packing import pack
+from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.load import load_model, save_model
+from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, read_manifest
+from qa_backends.checkpoints.packing import pack, pack_checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from transformers import BertForQuestionAnswering
+    from transformers import PreTrainedModel
+
+    from qa_backends.checkpoints.architectures import Block
 
 IDS = torch.arange(1000, 1060).reshape(2, 30)
 
 
-def logits(model: BertForQuestionAnswering) -> torch.Tensor:
+def logits(model: PreTrainedModel) -> torch.Tensor:
     with torch.inference_mode():
         out = model(input_ids=IDS)
     return torch.cat([out.start_logits, out.end_logits])
 
 
-def prune_by_hand(model: BertForQuestionAnswering) -> None:
+def blocks(model: PreTrainedModel) -> list[Block]:
+    return architecture_of(model.config).blocks(model)
+
+
+def prune_by_hand(model: PreTrainedModel) -> None:
     """Empties head 1 of layer 0, all heads of layer 1, some columns at their input and others at their output."""
-    first, second = model.bert.encoder.layer
+    first, second = blocks(model)
     with torch.no_grad():
-        first.attention.output.dense.weight[:, 8:16] = 0
-        second.attention.output.dense.weight[:] = 0
-        first.output.dense.weight[:, :40] = 0
-        second.intermediate.dense.weight[5:20] = 0
-        second.intermediate.dense.bias[5:12] = 0  # the others hold a constant, which has to be kept
+        first.attention_output.weight[:, 8:16] = 0
+        second.attention_output.weight[:] = 0
+        first.down.weight[:, :40] = 0
+        second.up.weight[5:20] = 0
+        second.up.bias[5:12] = 0  # the others hold a constant, which has to be kept
 
 
 def test_packed_and_masked_logits_agree(tiny: Path, tmp_path: Path) -> None:
@@ -44,8 +52,7 @@ def test_packed_and_masked_logits_agree(tiny: Path, tmp_path: Path) -> None:
     packed = load_model(tmp_path / "packed")
     torch.testing.assert_close(logits(packed), masked, atol=1e-5, rtol=0)
     assert packed.config.intermediate_sizes == [8, 33]
-    kept = [layer.attention.self.num_attention_heads for layer in packed.bert.encoder.layer]
-    assert kept == [3, 1], "attention must keep one head to have a shape"
+    assert [block.heads for block in blocks(packed)] == [3, 1], "attention must keep one head to have a shape"
     before = sum(each.numel() for each in load_model(tiny).parameters())
     assert sum(each.numel() for each in packed.parameters()) < before
 
@@ -58,6 +65,21 @@ def test_packing_again_changes_nothing(tiny: Path) -> None:
     pack(model)
     assert {name: tuple(weight.shape) for name, weight in model.state_dict().items()} == once
     assert {number: sorted(heads) for number, heads in model.config.pruned_heads.items()} == {0: [1], 1: [1, 2, 3]}
+
+
+def test_a_packed_checkpoint_says_what_it_was_made_from(tiny: Path, tmp_path: Path) -> None:
+    model = load_model(tiny)
+    prune_by_hand(model)
+    masked = tmp_path / "masked"
+    save_model(model, masked, tokenizer_from=tiny, dtype=torch.float32)
+    pack_checkpoint(masked, tmp_path / "packed", {"source": "masked"})
+    packed = load_model(tmp_path / "packed")
+    torch.testing.assert_close(logits(packed), logits(model), atol=1e-5, rtol=0)
+    manifest = read_manifest(tmp_path / "packed")
+    assert manifest.parent == file_hash(masked / WEIGHTS)
+    assert manifest.settings == {"source": "masked"}
+    assert manifest.parameters == sum(each.numel() for each in packed.parameters())
+    assert manifest.largest_logit_difference is not None
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
+from collections.abc import Callable, Iterator  # at run time too: Gradio reads the signatures of what it calls
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,26 +11,35 @@ import gradio as gr
 
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
-from qa_backends.measure.datasets import SQUAD_DEV_BYTES, SQUAD_DEV_QUESTIONS, data_set
-from qa_backends.measure.evaluation import Difference, Evaluation, Result, differences, evaluate_all
-from qa_backends.measure.inputs import own_questions
-from qa_backends.measure.results import shipped_accuracy
-from qa_backends.web import accuracy_render, bench_render, render
-from qa_backends.web.ask_tab import RUN_TOGETHER, AskTab, Visit
-from qa_backends.web.bench_tab import PRIVATE
-from qa_backends.web.choices import backend_choices, device_choices, family_choices
-from qa_backends.web.wording import seconds_left
-from qa_backends.web.worker import Worker
+from qa_backends.limits import devices
+from qa_backends.measure.quality.datasets import (
+    OWN,
+    SQUAD_DEV_BYTES,
+    SQUAD_DEV_QUESTIONS,
+    SQUAD_V2_DEV,
+    data_set,
+    own_questions,
+)
+from qa_backends.measure.quality.evaluation import Asked, Differing, Evaluated, Evaluation, differences, evaluate_all
+from qa_backends.measure.results.shipped import shipped_quality
+from qa_backends.progress import Progress
+from qa_backends.web.accuracy import html
+from qa_backends.web.ask.tab import RUN_TOGETHER, AskTab, Visit, offer
+from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
+from qa_backends.web.shared.html import problem, running
+from qa_backends.web.shared.wording import seconds_left
+from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
 Updates = dict[Any, Any]
+PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 OWN_FILE = "file"
 DATA = (
-    (f"The app's own {len(own_questions())} questions", "own"),
+    (f"The app's own {len(own_questions())} questions", OWN),
     (f"SQuAD v2.0 dev, {SQUAD_DEV_QUESTIONS:,} questions ({SQUAD_DEV_BYTES / 1e6:.1f} MB, downloaded on first use)",
-     "squad-v2-dev"),
+     SQUAD_V2_DEV),
     ("A SQuAD-format file of mine", OWN_FILE),
 )  # fmt: skip
 CLICKED = """element.addEventListener('click', event => {
@@ -45,19 +54,19 @@ HOW_TO_READ = (
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Shown:
     """A visitor's evaluation."""
 
-    results: tuple[Result, ...]
+    results: tuple[Evaluated, ...]
 
     def names(self) -> list[tuple[str, str]]:
         return [(each.backend.title, each.backend.name) for each in self.results]
 
-    def pair(self, one: str, other: str) -> tuple[Result, Result]:
+    def pair(self, one: str, other: str) -> tuple[Evaluated, Evaluated]:
         by_name = {each.backend.name: each for each in self.results}
         return by_name[one], by_name[other]
 
-    def differences(self, one: str, other: str) -> list[Difference]:
+    def differences(self, one: str, other: str) -> list[Differing]:
         first, second = self.pair(one, other)
         return differences(first.scored, second.scored)
 
@@ -78,21 +87,22 @@ class AccuracyTab:
         self._wire()
 
     def _draw(self) -> None:
-        group = catalog.family(catalog.default_family())
-        rows = [found for row in catalog.BACKENDS if (found := shipped_accuracy(group, row))]
+        family, there = catalog.default_family(), devices()
+        of = catalog.family(family)
+        records = [found for each in catalog.offered(of) if (found := shipped_quality(of, each))]
         self._measured = gr.State(None)
         with gr.Row(elem_classes="qa-columns"):
             with gr.Column(scale=6, min_width=320):
                 self._backends = gr.CheckboxGroup(
-                    backend_choices(), value=list(catalog.PRESELECTED), label="Backends", elem_id="qa-accuracy-backends"
-                )
-                self._data = gr.Radio(DATA, value="own", label="Questions", elem_id="qa-accuracy-data")
+                    backend_choices(family, there[0]), value=preselected(family, there[0]), label="Backends",
+                    elem_id="qa-accuracy-backends",
+                )  # fmt: skip
+                self._data = gr.Radio(DATA, value=OWN, label="Questions", elem_id="qa-accuracy-data")
                 self._file = gr.File(
                     label="A SQuAD-format file (.json)", file_types=[".json"], visible=False, elem_id="qa-accuracy-file"
                 )
             with gr.Column(scale=5, min_width=320):
-                self._family = gr.Radio(family_choices(), value=catalog.default_family(), label="Family")
-                there = catalog.devices()
+                self._family = gr.Radio(family_choices(), value=family, label="Family")
                 self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
                 self._limit = gr.Number(
                     0,
@@ -106,9 +116,9 @@ class AccuracyTab:
             self._stop = gr.Button("Stop and keep what was finished", interactive=False, elem_id="qa-accuracy-stop")
         self._progress = gr.HTML("", elem_id="qa-accuracy-progress")
         self._caption = gr.HTML(
-            accuracy_render.caption(rows, "Ships with the app, until you run your own:"), elem_id="qa-accuracy-caption"
+            html.caption(records, "Ships with the app, until you run your own:"), elem_id="qa-accuracy-caption"
         )
-        self._table = gr.HTML(accuracy_render.table(rows), elem_id="qa-accuracy-table")
+        self._table = gr.HTML(html.table(records), elem_id="qa-accuracy-table")
         gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')
         with gr.Row(visible=False) as self._choice:
             self._one = gr.Dropdown([], label="Where they differ: one backend")
@@ -117,14 +127,16 @@ class AccuracyTab:
 
     def _wire(self) -> None:
         self._data.change(lambda data: gr.File(visible=data == OWN_FILE), self._data, self._file, **PRIVATE)
+        for choice in (self._family, self._device):
+            choice.input(offer, [self._family, self._device, self._backends], self._backends, queue=False, **PRIVATE)
         chosen = [self._backends, self._family, self._device, self._data, self._file, self._limit]
         outputs = [self._measured, self._progress, self._stop, self._caption, self._table, self._choice, self._one,
                    self._other, self._differing]  # fmt: skip
         self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="accuracy",
                           concurrency_limit=16, **PRIVATE)  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
-        for choice in (self._one, self._other):
-            choice.input(self.show, [self._measured, self._one, self._other], self._differing, **PRIVATE)
+        for compared in (self._one, self._other):
+            compared.input(self.show, [self._measured, self._one, self._other], self._differing, **PRIVATE)
 
     def wire_ask(self, tab: AskTab, tabs: gr.Tabs) -> None:
         """A click on a differing question asks it in the first tab, of the same two backends."""
@@ -148,16 +160,14 @@ class AccuracyTab:
         stop = self._stops[session] = threading.Event()
         state: Evaluation | None = None
         try:
-            group = catalog.family(family)
-            rows = [catalog.backend(name) for name in backends]
             for state in Worker[Evaluation](
-                lambda put: self._evaluate(put, group, rows, device, data, file, limit, stop)
+                lambda put: self._evaluate(put, backends, family, device, data, file, limit, stop)
             ):
                 going = gr.Button(interactive=bool(state.status) and not stop.is_set())
-                bar = bench_render.running(state.done, state.of, progress_sentence(state))
+                bar = running(state.done, state.of, progress_sentence(state))
                 yield {self._progress: bar, self._stop: going, **self._lines(state)}
         except QAError as error:
-            yield {self._progress: render.problem(str(error)), self._stop: gr.Button(interactive=False)}
+            yield {self._progress: problem(str(error)), self._stop: gr.Button(interactive=False)}
             return
         finally:
             self._stops.pop(session, None)
@@ -165,40 +175,36 @@ class AccuracyTab:
             yield self._finished(state, stopped=stop.is_set())
 
     def _lines(self, state: Evaluation) -> Updates:
-        rows = [each.row for each in state.results]
-        if not rows:
+        records = [each.record for each in state.results]
+        if not records:
             return {}
         return {
-            self._caption: accuracy_render.caption(rows, "Your measurement:"),
-            self._table: accuracy_render.table(rows),
+            self._caption: html.caption(records, "Your measurement:"),
+            self._table: html.table(records),
         }
 
     def _evaluate(
-        self, put: Any, group: Any, rows: list[Any], device: str, data: str, file: str | None, limit: float,
-        stop: threading.Event,
+        self, put: Callable[[Evaluation], None], backends: list[str], family: str, device: str, data: str,
+        file: str | None, limit: float, stop: threading.Event,
     ) -> None:  # fmt: skip
-        if not rows:
+        if not backends:
             raise InputError("No backend is chosen. Tick at least one.")
         if data == OWN_FILE and file is None:
             raise InputError("There is no file. Choose one in SQuAD format, or other questions.")
-
-        def say(status: str) -> None:
-            put(Evaluation(data, of=1, status=status))
-
-        say("Reading the questions …")
-        chosen = data_set(str(file) if data == OWN_FILE else data, say)
-        evaluate_all(
-            self._runtime, group, rows, device, chosen, limit=max(0, int(limit or 0)) or None,
-            emit=lambda state: put(state.copy()), stopped=stop.is_set,
-        )  # fmt: skip
+        chosen = [catalog.resolve(name, family)[1] for name in backends]
+        progress = Progress(lambda status: put(Evaluation(data, of=1, status=status)), stop.is_set)
+        progress.say("Reading the questions …")
+        questions = data_set(str(file) if data == OWN_FILE else data, progress)
+        asked = Asked(catalog.family(family), device, questions, max(0, int(limit or 0)) or None)
+        evaluate_all(self._runtime, asked, chosen, emit=lambda state: put(state.copy()), stopped=stop.is_set)
 
     def _finished(self, state: Evaluation, *, stopped: bool) -> Updates:
         ended = "Stopped; kept the backends that were finished." if stopped else "Done."
-        bar = bench_render.running(state.done, state.of, ended) + bench_render.left_out(state.left_out)
+        bar = running(state.done, state.of, ended, state.left_out)
         found: Updates = {self._progress: bar, self._stop: gr.Button(interactive=False), **self._lines(state)}
         if not state.results:
             return found
-        measured = Measured(tuple(state.results))
+        measured = Shown(tuple(state.results))
         names = measured.names()
         both = len(names) > 1
         one, other = names[0][1], names[-1 if not both else 1][1]
@@ -216,7 +222,7 @@ class AccuracyTab:
             event.set()
         return gr.Button(interactive=False)
 
-    def show(self, measured: Measured | None, one: str, other: str) -> str:
+    def show(self, measured: Shown | None, one: str, other: str) -> str:
         """The questions on which the two differ."""
         if measured is None:
             return ""
@@ -224,10 +230,10 @@ class AccuracyTab:
             return ""
         first, second = measured.pair(one, other)
         found = measured.differences(one, other)
-        return accuracy_render.differing(found, first.backend, second.backend, len(first.scored))
+        return html.differing(found, first.backend, second.backend, len(first.scored))
 
     def ask_it(
-        self, measured: Measured | None, one: str, other: str, visit: Visit, event: gr.EventData
+        self, measured: Shown | None, one: str, other: str, visit: Visit, event: gr.EventData
     ) -> Iterator[tuple[Any, ...]]:
         """Goes to the first tab with the clicked question, and asks it as it was evaluated."""
         if measured is None:
@@ -237,8 +243,8 @@ class AccuracyTab:
         if not isinstance(number, int) or not 0 <= number < len(found):
             return
         question = found[number].one.question
-        row = measured.results[0].row
-        family, device = row["backend"].partition("/")[0], row["device"]
+        record = measured.results[0].record
+        family, device = record.backend.partition("/")[0], record.device
         asked = self._ask_tab.fill_and_ask(visit, question.context, question.question, [one, other], family, device)
         for update in asked:
             yield (gr.Tabs(selected="ask"), *update)

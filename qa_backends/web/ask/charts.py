@@ -1,25 +1,23 @@
-"""Plotly figures from views. Text is coloured by the style sheet, so that one figure serves light and dark."""
+"""Plotly figures of a comparison, and of all questions of a visit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qa_backends import catalog
-from qa_backends.web.palette import PART_OPACITY, colour
+from qa_backends.web.shared.charts import layout, plain
+from qa_backends.web.shared.palette import PART_OPACITY, colour, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import plotly.graph_objects as go
 
-    from qa_backends.measure.view import View
-
-GRID = "rgba(128,128,128,0.25)"
-CLEAR = "rgba(0,0,0,0)"
+    from qa_backends.asking.comparison import Comparison
 
 
-def latency(view: View | None) -> go.Figure:
+def latency(view: Comparison | None) -> go.Figure:
     """This question's latency: a bar a backend, its parts in shades of the backend's colour."""
     import plotly.graph_objects as go
 
@@ -49,9 +47,9 @@ class Asked:
     latencies_ms: dict[tuple[str, str, str], float]
 
     @staticmethod
-    def of(view: View, number: int) -> Asked:
+    def of(view: Comparison, number: int) -> Asked:
         latencies = {(view.family, card.backend, view.device): card.latency_ms or 0.0 for card in view.answered}
-        return Asked(number, _plain(view.question), latencies)
+        return Asked(number, plain(view.question), latencies)
 
 
 def history(visit: Sequence[Asked]) -> go.Figure:
@@ -63,7 +61,7 @@ def history(visit: Sequence[Asked]) -> go.Figure:
         family, backend, device = key
         points = [(each.number, each.latencies_ms[key], each.question) for each in visit if key in each.latencies_ms]
         numbers, latencies, questions = zip(*points, strict=True)
-        title = catalog.backend(backend).title
+        title = title_of(backend)
         figure.add_scatter(
             name=title if family == catalog.default_family() and device == "cpu" else f"{title} ({family}, {device})",
             mode="lines+markers",
@@ -84,31 +82,3 @@ def history(visit: Sequence[Asked]) -> go.Figure:
     first, last = visit[0].number, visit[-1].number
     figure.update_xaxes(dtick=1 if last - first < 12 else None, range=[first - 0.5, last + 0.5])
     return figure
-
-
-def layout(title: str, subtitle: str = "") -> dict[str, Any]:
-    """What all charts share: no ground of their own, a title at the left, nothing to drag."""
-    return {
-        "title": {
-            "text": title,
-            "font": {"size": 13},
-            "x": 0,
-            "xref": "container",
-            "pad": {"l": 12},
-            "subtitle": {"text": subtitle, "font": {"size": 11}},
-        },
-        "xaxis": {"gridcolor": GRID, "zeroline": False, "fixedrange": True},
-        "yaxis": {"gridcolor": GRID, "zeroline": False, "fixedrange": True},
-        "paper_bgcolor": CLEAR,
-        "plot_bgcolor": CLEAR,
-        "height": 280,
-        "margin": {"l": 8, "r": 12, "t": 40, "b": 40},
-        "dragmode": False,
-        "modebar": {"remove": ["select", "lasso2d", "zoom", "pan", "autoscale", "zoomin", "zoomout", "resetscale"]},
-    }
-
-
-def _plain(question: str) -> str:
-    """Plotly reads a little HTML in labels; a question is shown as it was typed, shortened."""
-    short = question if len(question) <= 60 else question[:59] + "…"
-    return short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

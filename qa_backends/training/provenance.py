@@ -1,4 +1,4 @@
-"""What the recipes share: where an encoder comes from, and the manifest of what was made."""
+"""Where a checkpoint comes from: the encoder to start with, and the manifest of what was made of it."""
 
 from __future__ import annotations
 

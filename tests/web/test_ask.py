@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import threading
-import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import pytest
 
-from qa_backends.measure.statistics import Ratio
-from qa_backends.measure.view import Card, View, as_dict, from_dict
-from qa_backends.web import charts, render, share
-from qa_backends.web.worker import Worker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from qa_backends.asking.comparison import Card, Comparison, Fastest
+from qa_backends.measure.timing.statistics import Difference, Ratio
+from qa_backends.web.ask import charts, share
+from qa_backends.web.ask import html as drawn
+from qa_backends.web.shared.html import problem
 
 EVIL = '<script>alert(1)</script> & "quotes" ${1+1} {{2+2}}'
 PARTS = {"tokenise": 0.2, "model": 9.5, "decode": 0.3}
@@ -26,19 +20,20 @@ BASE = Card(
     runs=24, same_answer=True, f1=70.0, f1_device="cpu", ran="PyTorch CPU",
 )  # fmt: skip
 FAST = replace(BASE, backend="pruned-ort-fp16", title="Pruned, fused, FP16", latency_ms=3.0,
-               speed_up=Ratio(3.4, 3.2, 3.6, 24), f1=69.3)  # fmt: skip
+               speed_up=Ratio(3.4, 3.2, 3.6, 24), f1=69.3, f1_difference=Difference(-0.7, -1.1, -0.3))  # fmt: skip
 TEXT = "Anna planted an apple tree behind the school. Ben watered it."
 
 
-def view(*cards: Card, context: str = TEXT) -> View:
-    return View("Who?", context, "minilm", "cpu", cards)
+def view(*cards: Card, context: str = TEXT) -> Comparison:
+    fastest = next((Fastest(card.backend, card.speed_up) for card in cards if card.speed_up), None)
+    return Comparison("Who?", context, "minilm", "cpu", cards, fastest=fastest)
 
 
 @pytest.mark.parametrize(
     ("cards", "sentence"),
     [
         ((BASE, FAST), "Pruned, fused, FP16 is 3.4× faster [3.2–3.6], 24 runs, with the same answer, "
-                       "at 0.7 F1 less on SQuAD v2 (69.3 against 70.0)."),
+                       f"and F1 69.3 against 70.0 on SQuAD v2: {Difference(-0.7, -1.1, -0.3)}."),
         ((BASE, replace(FAST, same_answer=False)), "with a different answer"),
         ((BASE, replace(FAST, f1=None)), "has not been measured"),
         ((BASE, replace(FAST, speed_up=Ratio(1.02, 0.9, 1.1, 24))), "a tie with the baseline"),
@@ -52,35 +47,35 @@ def view(*cards: Card, context: str = TEXT) -> View:
     ids=lambda value: value[:30] if isinstance(value, str) else None,
 )  # fmt: skip
 def test_the_verdict_says_what_was_found(cards: tuple[Card, ...], sentence: str) -> None:
-    assert sentence in render.verdict_text(view(*cards))
+    assert sentence in drawn.verdict_text(view(*cards))
 
 
 def test_while_turns_are_still_to_come_the_verdict_claims_nothing() -> None:
     begun = replace(view(BASE, replace(FAST, speed_up=None, runs=0)), status="Taking turns to compare speeds …")
-    assert "so far" in render.verdict_text(begun) and "did not fit" not in render.verdict_text(begun)
+    assert "so far" in drawn.verdict_text(begun) and "did not fit" not in drawn.verdict_text(begun)
     pending = replace(view(replace(BASE, latency_ms=None), FAST), status="Baseline is answering …")
-    assert "the baseline is next" in render.verdict_text(pending)
+    assert "the baseline is next" in drawn.verdict_text(pending)
 
 
 def test_a_slow_race_is_said_to_be_sped_up() -> None:
-    assert "slowed down 400 times" in render.replay(view(BASE), 1)
-    assert "sped up 3.0 times" in render.replay(view(replace(BASE, latency_ms=12_000.0)), 1)
+    assert "slowed down 400 times" in drawn.replay(view(BASE), 1)
+    assert "sped up 3.0 times" in drawn.replay(view(replace(BASE, latency_ms=12_000.0)), 1)
 
 
 def test_a_long_text_without_an_answer_still_shows_its_beginning() -> None:
-    html = render.marked(view(replace(BASE, answer=None, span=None), context="The beginning." + "x" * 50_000))
+    html = drawn.marked(view(replace(BASE, answer=None, span=None), context="The beginning." + "x" * 50_000))
     assert "The beginning." in html and len(html) < 5_000
 
 
 def test_a_backend_that_failed_shows_its_sentence_beside_the_others() -> None:
-    html = render.cards(
+    html = drawn.cards(
         view(BASE, Card("pruned", "Pruned", "smaller", error="pruned failed while answering. Ask again."))
     )
     assert "Ask again" in html and "Ben" in html
 
 
 def test_no_answer_and_one_reading_are_said() -> None:
-    html = render.cards(view(replace(BASE, answer=None, span=None), replace(FAST, speed_up=None, runs=0)))
+    html = drawn.cards(view(replace(BASE, answer=None, span=None), replace(FAST, speed_up=None, runs=0)))
     assert "no answer in this text" in html and "one reading" in html
 
 
@@ -88,8 +83,8 @@ def test_typed_text_is_never_markup() -> None:
     card = replace(BASE, answer=EVIL, span=(0, len(EVIL)), error=None, notices=(EVIL,))
     shown = view(card, replace(BASE, latency_ms=None, error=EVIL), context=EVIL + TEXT)
     shown = replace(shown, question=EVIL, status=EVIL)
-    for html in (render.cards(shown), render.marked(shown), render.verdict(shown), render.problem(EVIL),
-                 render.replay(shown, 1)):  # fmt: skip
+    for html in (drawn.cards(shown), drawn.marked(shown), drawn.verdict(shown), problem(EVIL),
+                 drawn.replay(shown, 1)):  # fmt: skip
         assert "<script" not in html
     asked = charts.Asked.of(shown, 1)
     assert "<script" not in charts.history([asked]).to_json().replace("\\u003c", "<")
@@ -99,7 +94,7 @@ def test_overlapping_answers_are_marked_in_place_and_the_text_stays_whole() -> N
     from html import unescape
     from re import sub
 
-    html = render.marked(view(replace(BASE, span=(13, 26)), replace(FAST, span=(16, 31))))
+    html = drawn.marked(view(replace(BASE, span=(13, 26)), replace(FAST, span=(16, 31))))
     text = html.split('<ul class="qa-legend">')[0]
     assert unescape(sub(r"<[^>]+>", "", text)) == TEXT
     assert [unescape(part) for part in _marks(text)] == [TEXT[13:16], TEXT[16:26], TEXT[26:31]]
@@ -114,13 +109,13 @@ def _marks(html: str) -> list[str]:
 
 def test_a_long_text_is_shortened_around_its_answers() -> None:
     context = "x" * 50_000 + "ANSWER" + "y" * 50_000
-    html = render.marked(view(replace(BASE, span=(50_000, 50_006)), context=context))
+    html = drawn.marked(view(replace(BASE, span=(50_000, 50_006)), context=context))
     assert "ANSWER" in html and len(html) < 5_000
     assert html.count("characters …") == 2
 
 
 def test_the_replay_keeps_the_proportions_measured() -> None:
-    html = render.replay(view(BASE, FAST), 1)
+    html = drawn.replay(view(BASE, FAST), 1)
     assert "4.00s linear" in html and "1.20s linear" in html
 
 
@@ -140,13 +135,14 @@ def test_the_history_does_not_join_different_families() -> None:
 
 
 def test_f1_measured_elsewhere_is_said() -> None:
-    assert "measured on" not in render.cards(view(BASE))
-    assert "measured on CUDA" in render.cards(view(replace(BASE, f1_device="cuda")))
+    assert "measured on" not in drawn.cards(view(BASE))
+    assert "measured on the GPU" in drawn.cards(view(replace(BASE, f1_device="cuda")))
 
 
-def test_a_view_survives_json() -> None:
-    shown = view(BASE, replace(FAST, notices=("cut",)))
-    assert from_dict(json.loads(json.dumps(as_dict(shown)))) == shown
+def test_the_verdict_names_the_fastest_with_the_range_that_holds_for_all() -> None:
+    other = replace(FAST, backend="pruned", title="Pruned", speed_up=Ratio(3.3, 3.1, 3.5, 24))
+    found = replace(view(BASE, other, FAST), fastest=Fastest("pruned-ort-fp16", Ratio(3.4, 2.9, 3.9, 24)))
+    assert drawn.verdict_text(found).startswith("Pruned, fused, FP16 is 3.4× faster [2.9–3.9], 24 runs")
 
 
 def test_a_link_reopens_the_question() -> None:
@@ -172,31 +168,3 @@ def test_the_code_repeats_the_question(capsys: pytest.CaptureFixture[str]) -> No
     assert "'Who watered '\"'\"'it'\"'\"'?'" in shell
     assert "--device cpu" in shell
     assert "--context-file" in share.as_shell("Who?", "x" * 150_000, "minilm", ["baseline"], "cpu")
-
-
-def test_abandoned_work_stops_at_its_next_state() -> None:
-    stopped = threading.Event()
-
-    def work(put: Callable[[int], None]) -> None:
-        try:
-            for number in range(1000):
-                put(number)
-                time.sleep(0.01)
-        except Exception:
-            stopped.set()
-            raise
-
-    states = iter(Worker[int](work))
-    next(states)
-    states.close()
-    assert stopped.wait(5)
-
-
-def test_work_that_fails_fails_for_its_listener() -> None:
-    def work(put: Callable[[int], None]) -> None:
-        put(1)
-        raise KeyError("lost")
-
-    seen: list[int] = []
-    with pytest.raises(KeyError, match="lost"):
-        seen.extend(Worker[int](work))

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from qa_backends import catalog
+from qa_backends.asking.answer import answer_json
+from qa_backends.asking.ask import Asking, ask
+from qa_backends.asking.comparison import Comparison, comparison_of
+from qa_backends.asking.recorded import examples, recorded_comparison
 from qa_backends.contract import Query
 from qa_backends.errors import QAError
-from qa_backends.measure.ask import ask
-from qa_backends.measure.evaluation import Difference, find_difference
-from qa_backends.measure.inputs import own_questions
-from qa_backends.measure.results import RESULTS, checkpoint_hash, read_results
-from qa_backends.measure.view import View, as_dict, from_dict, view_of
-from qa_backends.web import charts, render, share
-from qa_backends.web.choices import backend_choices, device_choices, family_choices
-from qa_backends.web.worker import Worker
+from qa_backends.limits import devices
+from qa_backends.measure.quality.datasets import own_questions
+from qa_backends.measure.quality.evaluation import Differing, find_difference
+from qa_backends.progress import Progress
+from qa_backends.web.ask import charts, html, share
+from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
+from qa_backends.web.shared.html import note, problem
+from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from qa_backends.runtime import Runtime
 
-EXAMPLES = Path(__file__).resolve().parent.parent.parent / "assets" / "examples.json"
-RECORDED = RESULTS / "recorded.json"
 HISTORY_KEEPS = 50
 """Questions of a visit that its chart shows; older ones are forgotten, so that a visit stays small."""
 WAITING_ROOM = 16
 """Questions that may be under way or waiting at once; the next ones wait in Gradio's own queue."""
-RUN_TOGETHER = {"concurrency_id": "model", "concurrency_limit": WAITING_ROOM}
+RUN_TOGETHER: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": WAITING_ROOM}
 HOW_TO_READ = (
     "Times are medians of whole answers, taken in turns. [3.2–3.6] is the range that holds the true ratio with 95 % "
-    "confidence; where it holds 1, it is a tie. F1 is the mean overlap, in words, of a backend's answers with people's "
-    "on SQuAD v2.0 dev, in percent."
+    "confidence; where it holds 1, it is a tie. The sentence on top names the fastest, with a range wide enough for "
+    "all backends at once. F1 is the mean overlap, in words, of a backend's answers with people's on SQuAD v2.0 "
+    "dev, in percent; its difference to the baseline's is over the same questions."
 )
 LINK_NOTE = (
     "The address bar holds your question: copy it to share the question. "
@@ -53,12 +53,12 @@ Updates = tuple[Any, ...]
 class Visit:
     """What one visitor has asked so far: the last comparison whole, of the others what the history shows."""
 
-    last: View | None = None
+    last: Comparison | None = None
     history: tuple[charts.Asked, ...] = ()
     asked: int = 0
     replays: int = 0
 
-    def with_question(self, view: View) -> Visit:
+    def with_question(self, view: Comparison) -> Visit:
         asked = self.asked + 1
         history = (*self.history, charts.Asked.of(view, asked))[-HISTORY_KEEPS:]
         return Visit(view, history, asked, self.replays + 1)
@@ -75,7 +75,7 @@ class AskTab:
 
     def _draw(self) -> None:
         first = examples()[0]
-        recorded = recorded_view()
+        recorded = recorded_comparison()
         self.visit = gr.State(Visit())
         self._link = gr.Textbox(visible=False)
         with gr.Row(elem_classes="qa-columns"):
@@ -91,21 +91,20 @@ class AskTab:
                 with gr.Row(elem_classes="qa-examples"):
                     self._examples = [gr.Button(each["title"], size="sm", min_width=80) for each in examples()]
                     self._find = gr.Button("Find a question that pruning changes", size="sm", elem_id="qa-find")
+                there, family = devices(), catalog.default_family()
                 self._backends = gr.CheckboxGroup(
-                    backend_choices(), value=list(catalog.PRESELECTED), label="Backends", elem_id="qa-backends"
-                )
+                    backend_choices(family, there[0]), value=preselected(family, there[0]), label="Backends",
+                    elem_id="qa-backends",
+                )  # fmt: skip
                 with gr.Row():
-                    self._family = gr.Radio(
-                        family_choices(), value=catalog.default_family(), label="Family", elem_id="qa-family"
-                    )
-                    there = catalog.devices()
+                    self._family = gr.Radio(family_choices(), value=family, label="Family", elem_id="qa-family")
                     self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
                 self._ask = gr.Button("Ask", variant="primary", elem_id="qa-ask")
             with gr.Column(scale=6, min_width=320):
-                self._verdict = gr.HTML(render.verdict(recorded) if recorded else "", elem_id="qa-verdict")
-                self._cards = gr.HTML(render.cards(recorded) if recorded else "", elem_id="qa-cards")
+                self._verdict = gr.HTML(html.verdict(recorded) if recorded else "", elem_id="qa-verdict")
+                self._cards = gr.HTML(html.cards(recorded) if recorded else "", elem_id="qa-cards")
                 gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')
-                self._marked = gr.HTML(render.marked(recorded) if recorded else "", elem_id="qa-marked")
+                self._marked = gr.HTML(html.marked(recorded) if recorded else "", elem_id="qa-marked")
         with gr.Row(elem_classes="qa-columns"):
             self._latency = gr.Plot(charts.latency(recorded), show_label=False, elem_id="qa-latency")
             self._history = gr.Plot(charts.history([]), show_label=False, elem_id="qa-history")
@@ -113,7 +112,7 @@ class AskTab:
         self._replay = gr.HTML("", elem_id="qa-replay")
         with gr.Accordion("Copy as code, or as a link", open=False):
             gr.HTML(f'<p class="qa-parts">{LINK_NOTE}</p>')
-            shown = (first["question"], first["context"], catalog.default_family(), catalog.PRESELECTED, there[0])
+            shown = (first["question"], first["context"], family, preselected(family, there[0]), there[0])
             self._python = gr.Code(share.as_python(*shown), label="Python", **share.CODE_BOX)
             self._shell = gr.Code(share.as_shell(*shown), label="Command line", **share.CODE_BOX)
 
@@ -140,6 +139,11 @@ class AskTab:
         self.add_filler([self._ask.click, self._question.submit], asking)
         self.add_filler([self._find.click], finding)
         self._link.change(None, self._link, None, js=SET_ADDRESS)
+        for choice in (self._family, self._device):
+            choice.input(
+                offer, [self._family, self._device, self._backends], self._backends, api_visibility="private",
+                queue=False,
+            )  # fmt: skip
         for button, example in zip(self._examples, examples(), strict=True):
             button.click(
                 lambda example=example: (example["context"], example["question"]),
@@ -163,28 +167,31 @@ class AskTab:
         self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str
     ) -> Iterator[Updates]:
         """Draws the comparison as it comes; the last drawing adds the charts, the replay, the code and the link."""
-        view: View | None = None
+        view: Comparison | None = None
         drawn_answers = -1
         try:
-            group = catalog.family(family)
-            rows = sorted((catalog.backend(name) for name in backends), key=catalog.BACKENDS.index)
+            asked = catalog.family(family)
+            backends_asked = catalog.ladder(catalog.resolve(name, family)[1] for name in backends)
             query = Query(question, context)
-            states = Worker[View](
-                lambda put: ask(self._runtime, group, rows, query, device, emit=lambda state: put(view_of(state)))
+            states = Worker[Asking](
+                lambda put: ask(
+                    self._runtime, asked, backends_asked, query, device, emit=lambda state: put(state.copy())
+                )
             )
-            for view in states:
+            for state in states:
+                view = comparison_of(state)
                 new_answers = len(view.answered) > drawn_answers
                 drawn_answers = max(drawn_answers, len(view.answered))
                 yield (
                     gr.skip(),
-                    render.verdict(view),
-                    render.cards(view),
-                    render.marked(view) if new_answers else gr.skip(),
+                    html.verdict(view),
+                    html.cards(view),
+                    html.marked(view) if new_answers else gr.skip(),
                     charts.latency(view) if new_answers and view.answered else gr.skip(),
                     *[gr.skip()] * 5,
                 )
         except QAError as error:
-            yield (gr.skip(), render.problem(str(error)), *[gr.skip()] * 8)
+            yield (gr.skip(), problem(str(error)), *[gr.skip()] * 8)
             return
         if view is None or not view.answered:
             return
@@ -192,12 +199,12 @@ class AskTab:
         names = [card.backend for card in view.cards]
         yield (
             visit,
-            render.verdict(view),
-            render.cards(view),
-            render.marked(view),
+            html.verdict(view),
+            html.cards(view),
+            html.marked(view),
             charts.latency(view),
             charts.history(visit.history),
-            render.replay(view, visit.replays),
+            html.replay(view, visit.replays),
             share.as_python(question, context, family, names, device),
             share.as_shell(question, context, family, names, device),
             share.link(question, context, family, names),
@@ -226,47 +233,47 @@ class AskTab:
         """Reads the project's own questions, in random order, until pruning changes an answer; then asks that one."""
         questions = own_questions()
         random.shuffle(questions)
-        pair = (catalog.backend(catalog.BASELINE), catalog.backend("pruned"))
-        found: list[Difference | None] = []
+        found: list[Differing | None] = []
         unchanged = [gr.skip()] * len(self.form)
         rest = [gr.skip()] * (len(self.outputs) - 2)
         try:
-            group = catalog.family(family)
+            asked, baseline = catalog.resolve(catalog.BASELINE, family)
+            pair = (baseline, catalog.resolve("pruned", family)[1])
             for status in Worker[str](
-                lambda put: found.append(find_difference(self._runtime, group, pair, device, questions, put))
+                lambda put: found.append(find_difference(self._runtime, asked, pair, device, questions, Progress(put)))
             ):
-                yield (*unchanged, gr.skip(), render.note(status), *rest)
+                yield (*unchanged, gr.skip(), note(status), *rest)
         except QAError as error:
-            yield (*unchanged, gr.skip(), render.problem(str(error)), *rest)
+            yield (*unchanged, gr.skip(), problem(str(error)), *rest)
             return
         if not found or found[0] is None:
             sentence = f"Baseline and Pruned agree on all {len(questions)} questions that ship with the app."
-            yield (*unchanged, gr.skip(), render.note(sentence), *rest)
+            yield (*unchanged, gr.skip(), note(sentence), *rest)
             return
         question = found[0].one.question
-        names = [row.name for row in pair]
+        names = [each.name for each in pair]
         yield from self.fill_and_ask(visit, question.context, question.question, names, family, device)
 
     def replay(self, visit: Visit) -> tuple[Visit, str]:
         """Starts the race again: the visitor's last question, or the recorded one before they asked."""
         visit = replace(visit, replays=visit.replays + 1)
-        view = visit.last or recorded_view()
-        return visit, render.replay(view, visit.replays) if view else ""
+        view = visit.last or recorded_comparison()
+        return visit, html.replay(view, visit.replays) if view else ""
 
     def open_link(self, request: gr.Request) -> Updates:
         """Fills the form from the address, where it says something, and clears away what was recorded of another."""
         found = share.read_link(dict(request.query_params))
         if found is None:
             return tuple(gr.skip() for _ in range(8))
-        note = "This is the question of the link you opened. Press Ask to measure it here."
+        sentence = "This is the question of the link you opened. Press Ask to measure it here."
         if not found.context:
-            note = "The text was too long for the link you opened. Paste it, then press Ask."
+            sentence = "The text was too long for the link you opened. Paste it, then press Ask."
         return (
             found.context,
             found.question,
             found.backends,
             found.family,
-            render.note(note),
+            note(sentence),
             "",
             "",
             charts.latency(None),
@@ -286,30 +293,19 @@ class AskTab:
         self, question: str, context: str, backend: str = catalog.PRESELECTED[-1], family: str = "", device: str = ""
     ) -> dict[str, Any]:
         """One backend's answer as JSON, for programs. ``family`` and ``device`` may be empty for the defaults."""
+        where = device or devices()[0]
         try:
-            group, row = catalog.resolve(backend, family or None)
-            where = device or catalog.devices()[0]
-            found = ask(self._runtime, group, [row], Query(question, context), where, seconds=0)
+            asked, chosen = catalog.resolve(backend, family or None)
+            found = ask(self._runtime, asked, [chosen], Query(question, context), where, seconds=0)
         except QAError as error:
             raise gr.Error(str(error), print_exception=False) from error
-        card = as_dict(view_of(found))["cards"][0]
-        if card["error"]:
-            raise gr.Error(card["error"], print_exception=False)
-        return dict(card)
+        (outcome,) = found.outcomes
+        if outcome.reading is None:
+            raise gr.Error(outcome.error or "The backend gave no answer.", print_exception=False)
+        return answer_json(outcome.reading, outcome.cold_s)
 
 
-@cache
-def examples() -> list[dict[str, str]]:
-    return list(json.loads(EXAMPLES.read_text(encoding="utf-8")))
-
-
-@cache
-def recorded_view() -> View | None:
-    """The comparison shown before anybody asks; ``None`` where the project holds none for the weights it ships."""
-    if not RECORDED.is_file():
-        return None
-    content = read_results(RECORDED)
-    view = from_dict(content["view"])
-    group = catalog.family(view.family)
-    shipped = {name: checkpoint_hash(group, catalog.backend(name)) for name in content["checkpoints"]}
-    return view if shipped == content["checkpoints"] else None
+def offer(family: str, device: str, chosen: list[str]) -> Any:
+    """The backends of the family that the device can run; what was ticked stays so where it is still offered."""
+    choices = backend_choices(family, device)
+    return gr.CheckboxGroup(choices, value=preselected(family, device, chosen) or preselected(family, device))

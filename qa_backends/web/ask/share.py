@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from qa_backends import catalog
-from qa_backends.errors import QAError
+from qa_backends.errors import UnknownBackend
+from qa_backends.web.shared.choices import preselected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,11 +46,10 @@ def read_link(fields: Mapping[str, str]) -> Shared | None:
         return None
     try:
         family = catalog.family(fields.get("family", "")).name
-    except QAError:
+    except UnknownBackend:
         family = catalog.default_family()
-    known = [row.name for row in catalog.BACKENDS]
-    wanted = [name for name in fields.get("backends", "").split(",") if name in known]
-    return Shared(fields.get("q", ""), fields.get("c", ""), family, wanted or list(catalog.PRESELECTED))
+    wanted = preselected(family, among=fields.get("backends", "").split(","))
+    return Shared(fields.get("q", ""), fields.get("c", ""), family, wanted or preselected(family))
 
 
 def as_python(question: str, context: str, family: str, backends: Sequence[str], device: str) -> str:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
+from collections.abc import Iterator, Sequence  # at run time too: Gradio reads the signatures of what it calls
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,22 +17,26 @@ import gradio as gr
 
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
-from qa_backends.measure.compare import compare
-from qa_backends.measure.plan import BATCHES, LENGTHS, PIPELINE, Plan, plan_from
-from qa_backends.measure.results import BENCHMARK, as_csv, as_text, measured_on_current_weights, read_results
-from qa_backends.measure.sweep import Sweep, sweep
-from qa_backends.web import bench_charts, bench_render, render, share
-from qa_backends.web.choices import backend_choices, device_choices, family_choices
-from qa_backends.web.worker import Worker
+from qa_backends.limits import devices
+from qa_backends.measure.benchmark.compare import changes
+from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, PIPELINE, BenchmarkPlan, nearest_length
+from qa_backends.measure.benchmark.sweep import Sweep, sweep
+from qa_backends.measure.results.files import BENCHMARK, as_csv, as_text, read_benchmark
+from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
+from qa_backends.measure.results.shipped import measured_on_current_weights
+from qa_backends.paths import BENCHMARK as SHIPPED
+from qa_backends.web.ask.share import CODE_BOX
+from qa_backends.web.benchmark import charts, html
+from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
+from qa_backends.web.shared.html import problem, running
+from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
-Content = dict[str, Any]
 Updates = dict[Any, Any]
 OWN = "Your measurement."
-SHOWN_AT = 128
-"""The length the ladder and its neighbours start with, where it was measured."""
+DEFAULTS = BenchmarkPlan(catalog.default_family())
 HOW_TO_READ = (
     "Every backend answers the same questions whole (tokenise, model, decode), in turns of three runs. Lengths are "
     "measured at the smallest batch size chosen; batch sizes at the length nearest to 128. The first runs, at least "
@@ -54,7 +58,7 @@ CHARTS_IN_ROWS = (2, 2, 2, 1)
 class Shown:
     """What the tab shows: a measurement, and whose it is."""
 
-    content: Content
+    benchmark: Benchmark
     whose: str
 
 
@@ -67,7 +71,7 @@ class _Run:
     stop: threading.Event = field(default_factory=threading.Event)
 
 
-class BenchTab:
+class BenchmarkTab:
     """Widgets of the tab, and the functions behind them."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -80,41 +84,43 @@ class BenchTab:
 
     def _draw(self) -> None:
         first = shipped()
-        rows = first.content["rows"] if first else []
+        records = first.benchmark.rows if first else ()
         self._own = gr.State(None)
         with gr.Row(elem_classes="qa-columns"):
             with gr.Column(scale=6, min_width=320):
+                family = catalog.default_family()
                 self._backends = gr.CheckboxGroup(
-                    backend_choices(), value=list(catalog.PRESELECTED), label="Backends", elem_id="qa-bench-backends"
+                    backend_choices(family), value=preselected(family), label="Backends", elem_id="qa-bench-backends"
                 )
                 with gr.Row():
                     self._lengths = gr.CheckboxGroup(
                         list(map(str, LENGTHS)),
-                        value=["32", "128", "384"],
+                        value=list(map(str, DEFAULTS.lengths)),
                         label="Lengths, tokens",
                         elem_id="qa-bench-lengths",
                     )
                     self._batches = gr.CheckboxGroup(
                         list(map(str, BATCHES)),
-                        value=["1", "8"],
+                        value=list(map(str, DEFAULTS.batches)),
                         label="Batch sizes, questions at once",
                         elem_id="qa-bench-batches",
                     )
             with gr.Column(scale=5, min_width=320):
                 with gr.Row():
-                    self._family = gr.Radio(
-                        family_choices(),
-                        value=catalog.default_family(), label="Family",
-                    )  # fmt: skip
+                    self._family = gr.Radio(family_choices(), value=family, label="Family")
+                    there = devices()
                     self._devices = gr.CheckboxGroup(
-                        device_choices(), value=catalog.devices()[:1], label="Devices",
-                        visible=len(catalog.devices()) > 1,
-                    )  # fmt: skip
+                        device_choices(), value=list(there[:1]), label="Devices", visible=len(there) > 1
+                    )
                 with gr.Row():
                     self._runs = gr.Number(
-                        30, label="Runs at a point, at most", precision=0, min_width=120, elem_id="qa-bench-runs"
+                        DEFAULTS.runs,
+                        label="Runs at a point, at most",
+                        precision=0,
+                        min_width=120,
+                        elem_id="qa-bench-runs",
                     )
-                    self._seconds = gr.Number(20, label="Seconds at a point, at most", min_width=120)
+                    self._seconds = gr.Number(DEFAULTS.seconds, label="Seconds at a point, at most", min_width=120)
                 with gr.Row():
                     self._mixed = gr.Checkbox(False, label="Also batches of mixed lengths, as they come and sorted")
                     self._reference = gr.Checkbox(False, label="Also transformers' own pipeline")
@@ -122,22 +128,22 @@ class BenchTab:
             self._start = gr.Button("Start", variant="primary", elem_id="qa-bench-start")
             self._stop = gr.Button("Stop and keep what was measured", interactive=False, elem_id="qa-bench-stop")
         self._progress = gr.HTML("", elem_id="qa-bench-progress")
-        self._caption = gr.HTML(
-            bench_render.caption(first.content, first.whose) if first else "", elem_id="qa-bench-caption"
-        )
+        self._caption = gr.HTML(html.caption(first.benchmark, first.whose) if first else "", elem_id="qa-bench-caption")
         with gr.Row():
             self._at = gr.Dropdown(
-                lengths_of(rows), value=start_at(rows), label="Length of the ladder, of F1 and of the parts, tokens"
+                lengths_of(records),
+                value=start_at(records),
+                label="Length of the ladder, of F1 and of the parts, tokens",
             )
             self._log = gr.Checkbox(False, label="Logarithmic latency axis", min_width=160)
         self._charts: list[gr.Plot] = []
-        figures = iter(drawn(rows, start_at(rows), log=False))
+        figures = iter(drawn(records, start_at(records), log=False))
         for count in CHARTS_IN_ROWS:
             with gr.Row(elem_classes="qa-columns"):
                 for figure in itertools.islice(figures, count):
                     name = f"qa-bench-chart-{len(self._charts)}"
                     self._charts.append(gr.Plot(figure, show_label=False, elem_id=name))
-        self._table = gr.HTML(bench_render.table(rows), elem_id="qa-bench-table")
+        self._table = gr.HTML(html.table(records), elem_id="qa-bench-table")
         whole, flat = self._files(first) if first else (None, None)
         with gr.Row():
             self._json = gr.DownloadButton(
@@ -149,8 +155,8 @@ class BenchTab:
             )
         self._comparison = gr.HTML("", elem_id="qa-bench-comparison")
         self._command = gr.Code(
-            plan_from(first.content["plan"]).command() if first else "", label="Repeat exactly this",
-            elem_id="qa-bench-command", **share.CODE_BOX, max_lines=4,
+            first.benchmark.plan.command() if first else "", label="Repeat exactly this",
+            elem_id="qa-bench-command", **CODE_BOX, max_lines=4,
         )  # fmt: skip
         with gr.Accordion("How to read this", open=False):
             gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')
@@ -163,6 +169,15 @@ class BenchTab:
         self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="bench",
                           concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE)  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
+        self._family.input(
+            lambda family, chosen: gr.CheckboxGroup(
+                backend_choices(family), value=preselected(family, among=chosen) or preselected(family)
+            ),
+            [self._family, self._backends],
+            self._backends,
+            queue=False,
+            api_visibility="private",
+        )
         for control in (self._at, self._log):
             control.input(self.redraw, [self._own, self._at, self._log], self._charts, **PRIVATE)
         self._open.upload(self.compare, [self._own, self._open], self._comparison, **PRIVATE)
@@ -175,15 +190,15 @@ class BenchTab:
         session = request.session_hash or ""
         run = self._under_way[session] = _Run(log=log)
         state: Sweep | None = None
-        rows = 0
-        yield {self._comparison: "", self._progress: bench_render.running(0, 1, "Starting …")}
+        shown = 0
+        yield {self._comparison: "", self._progress: running(0, 1, "Starting …")}
         try:
             if float(seconds or 0) > MOST_SECONDS_HERE:
                 raise InputError(
                     f"On this page a point takes at most {MOST_SECONDS_HERE} seconds, so that others get their turn. "
                     "The command line takes more."
                 )
-            plan = Plan(
+            plan = BenchmarkPlan(
                 family=family, backends=tuple(backends), devices=tuple(devices), lengths=tuple(map(int, lengths)),
                 batches=tuple(map(int, batches)), runs=int(runs or 0), seconds=float(seconds or 0), mixed=mixed,
                 reference=PIPELINE if reference else None,
@@ -192,32 +207,32 @@ class BenchTab:
                 lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=run.stop.is_set)
             ):
                 stop = gr.Button(interactive=bool(state.status) and not run.stop.is_set())
-                grown = self._grown(state, run) if len(state.rows) > rows else {}
-                rows = len(state.rows)
-                yield {self._progress: bench_render.progress(state), self._stop: stop, **grown}
+                grown = self._grown(state, run) if len(state.records) > shown else {}
+                shown = len(state.records)
+                yield {self._progress: html.progress(state), self._stop: stop, **grown}
         except QAError as error:
-            yield {self._progress: render.problem(str(error)), self._stop: gr.Button(interactive=False)}
+            yield {self._progress: problem(str(error)), self._stop: gr.Button(interactive=False)}
             return
         finally:
             self._under_way.pop(session, None)
-        if state is not None and state.rows:
-            shown = Shown(state.content(), OWN)
-            whole, flat = self._files(shown)
+        if state is not None and state.records:
+            own = Shown(state.benchmark(), OWN)
+            whole, flat = self._files(own)
             yield {
-                self._own: shown, self._caption: bench_render.caption(shown.content, OWN),
+                self._own: own, self._caption: html.caption(own.benchmark, OWN),
                 self._command: plan.command(), self._json: whole, self._csv: flat,
             }  # fmt: skip
 
     def _grown(self, state: Sweep, run: _Run) -> Updates:
         """Everything that shows the rows, as the visitor has chosen to look at them meanwhile."""
-        shown = Shown(state.content(), OWN)
-        at = run.at if run.at in lengths_of(state.rows) else start_at(state.rows)
+        own = Shown(state.benchmark(), OWN)
+        at = run.at if run.at in lengths_of(state.records) else start_at(state.records)
         return {
-            self._own: shown,
-            **dict(zip(self._charts, drawn(state.rows, at, log=run.log), strict=True)),
-            self._table: bench_render.table(state.rows),
-            self._at: gr.Dropdown(lengths_of(state.rows), value=at),
-            self._caption: bench_render.caption(shown.content, OWN),
+            self._own: own,
+            **dict(zip(self._charts, drawn(state.records, at, log=run.log), strict=True)),
+            self._table: html.table(state.records),
+            self._at: gr.Dropdown(lengths_of(state.records), value=at),
+            self._caption: html.caption(own.benchmark, OWN),
         }
 
     def stop(self, request: gr.Request) -> Any:
@@ -231,19 +246,19 @@ class BenchTab:
         if run := self._under_way.get(request.session_hash or ""):
             run.at, run.log = at, log
         shown = own or shipped()
-        rows = shown.content["rows"] if shown else []
-        return drawn(rows, int(at or start_at(rows)), log=log)
+        records = shown.benchmark.rows if shown else ()
+        return drawn(records, int(at or start_at(records)), log=log)
 
     def compare(self, own: Shown | None, path: str) -> str:
         """An opened file beside what is shown. ``path`` is where Gradio put the upload, not one from the request."""
         shown = own or shipped()
         if shown is None:
-            return render.problem("There is nothing to compare with yet. Start a benchmark first.")
+            return problem("There is nothing to compare with yet. Start a benchmark first.")
         try:
-            then = read_results(Path(path), "benchmark")
-            return bench_render.compared(compare(then, shown.content), Path(path).name)
+            then = read_benchmark(Path(path))
+            return html.compared(then, changes(then, shown.benchmark), Path(path).name)
         except QAError as error:
-            return render.problem(str(error))
+            return problem(str(error))
 
     def _files(self, shown: Shown) -> tuple[str, str]:
         """The measurement as JSON and as CSV to download, in a folder of their own."""
@@ -252,39 +267,39 @@ class BenchTab:
         if len(self._written) > DOWNLOADS_KEPT:
             shutil.rmtree(self._written.popleft(), ignore_errors=True)
         whole, flat = folder / "benchmark.json", folder / "benchmark.csv"
-        whole.write_text(as_text(shown.content), encoding="utf-8")
-        flat.write_text(as_csv(shown.content["rows"]), encoding="utf-8")
+        whole.write_text(as_text(BENCHMARK, shown.benchmark), encoding="utf-8")
+        flat.write_text(as_csv(shown.benchmark.rows), encoding="utf-8")
         return str(whole), str(flat)
 
 
-def drawn(rows: list[Content], at: int, *, log: bool) -> list[Any]:
+def drawn(records: Sequence[BenchmarkRecord], at: int, *, log: bool) -> list[Any]:
     """All charts, in their order on the page."""
     return [
-        bench_charts.latency(rows, log=log),
-        bench_charts.quality(rows, at),
-        bench_charts.ladder(rows, at),
-        bench_charts.parts(rows, at),
-        bench_charts.per_question(rows),
-        bench_charts.throughput(rows),
-        bench_charts.mixed(rows),
+        charts.latency(records, log=log),
+        charts.quality(records, at),
+        charts.ladder(records, at),
+        charts.parts(records, at),
+        charts.per_question(records),
+        charts.throughput(records),
+        charts.mixed(records),
     ]
 
 
-def lengths_of(rows: list[Content]) -> list[int]:
-    return sorted({row["tokens"] for row in rows if row["tokens"] is not None})
+def lengths_of(records: Sequence[BenchmarkRecord]) -> list[int]:
+    return sorted({each.tokens for each in records if each.tokens is not None})
 
 
-def start_at(rows: list[Content]) -> int:
+def start_at(records: Sequence[BenchmarkRecord]) -> int:
     """The measured length nearest to the one that charts start with."""
-    return min(lengths_of(rows), key=lambda tokens: abs(tokens - SHOWN_AT), default=SHOWN_AT)
+    return nearest_length(lengths_of(records))
 
 
 @cache
 def shipped() -> Shown | None:
     """The benchmark that ships; ``None`` where the project holds none of the weights it ships."""
-    if not BENCHMARK.is_file():
+    if not SHIPPED.is_file():
         return None
-    content = read_results(BENCHMARK, "benchmark")
-    if not all(measured_on_current_weights(row) for row in content["rows"]):
+    found = read_benchmark(SHIPPED)
+    if not all(measured_on_current_weights(each) for each in found.rows):
         return None
-    return Shown(content, "Ships with the app, until you run your own.")
+    return Shown(found, "Ships with the app, until you run your own.")

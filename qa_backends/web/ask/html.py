@@ -1,4 +1,4 @@
-"""Views as HTML. Everything a person typed passes ``escape``; nothing here runs or measures."""
+"""A comparison as HTML. Everything a person typed passes ``escape``; nothing here runs or measures."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
-from qa_backends.web.palette import colour
-from qa_backends.web.wording import milliseconds, ratio_sentence
+from qa_backends.web.shared.palette import colour
+from qa_backends.web.shared.wording import device_title, milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qa_backends.measure.view import Card, View
+    from qa_backends.asking.comparison import Card, Comparison
 
 EXCERPT_CHARS = 500
 """Of a long text, so much is shown on either side of a marked answer."""
@@ -25,7 +25,7 @@ REPLAY_LASTS_S = 4.0
 """The slowest backend takes this long in the replay; the others proportionally less."""
 
 
-def verdict(view: View) -> str:
+def verdict(view: Comparison) -> str:
     """One sentence: which backend, how much faster, same answer or not, at what cost in F1."""
     label = f'<p class="qa-recorded">Recorded on {escape(view.recorded)}:</p>' if view.recorded else ""
     status = f'<p class="qa-status">{escape(view.status)}</p>' if view.status else ""
@@ -34,7 +34,7 @@ def verdict(view: View) -> str:
     return f'<div class="qa-verdict" aria-live="polite">{label}<p>{sentence}</p>{status}{hint}</div>'
 
 
-def verdict_text(view: View) -> str:
+def verdict_text(view: Comparison) -> str:
     timed = view.answered
     if not timed:
         return "Waiting for the first answer …" if view.status else "No backend could answer; the cards say why."
@@ -42,19 +42,17 @@ def verdict_text(view: View) -> str:
     quickest = f"{best.title} answered in {milliseconds(best.latency_ms or 0)}"
     if view.baseline is None:
         return f"{quickest}; {_why_no_ratio(view)}."
-    rivals = [card for card in timed if card.speed_up is not None]
-    if not rivals:
+    if view.fastest is None:
         if len(view.cards) == 1:
             return f"{quickest}."
         why = " so far" if view.status else ": five rounds of turns did not fit in the time"
         return f"{quickest}, in one reading{why}."
-    best = max(rivals, key=lambda card: card.speed_up.value if card.speed_up else 0.0)
-    assert best.speed_up is not None
-    same = "the same answer" if best.same_answer else "a different answer"
-    return f"{best.title} is {ratio_sentence(best.speed_up)}, with {same}, {_quality(best, view.baseline)}."
+    fastest = view.card(view.fastest.backend)
+    same = "the same answer" if fastest.same_answer else "a different answer"
+    return f"{fastest.title} is {view.fastest.speed_up.sentence()}, with {same}, {_quality(fastest, view.baseline)}."
 
 
-def _why_no_ratio(view: View) -> str:
+def _why_no_ratio(view: Comparison) -> str:
     asked = next((card for card in view.cards if card.backend == catalog.BASELINE), None)
     if asked is None:
         return "tick the baseline to compare"
@@ -64,19 +62,19 @@ def _why_no_ratio(view: View) -> str:
 
 
 def _quality(card: Card, baseline: Card) -> str:
+    """What the speed costs in F1: the paired difference, where it was measured."""
     if card.f1 is None or baseline.f1 is None:
         return "at a cost in F1 that has not been measured for these weights"
-    difference = card.f1 - baseline.f1
-    cost = f"{abs(difference):.1f} F1 {'less' if difference < 0 else 'more'}"
-    return f"at {cost} on SQuAD v2 ({card.f1:.1f} against {baseline.f1:.1f})"
+    difference = f": {card.f1_difference}" if card.f1_difference else ""
+    return f"and F1 {card.f1:.1f} against {baseline.f1:.1f} on SQuAD v2{difference}"
 
 
-def cards(view: View) -> str:
+def cards(view: Comparison) -> str:
     """A card for every backend asked."""
     return f'<div class="qa-cards">{"".join(_card(card, view) for card in view.cards)}</div>'
 
 
-def _card(card: Card, view: View) -> str:
+def _card(card: Card, view: Comparison) -> str:
     head = (
         f'<h3><i style="background:{colour(card.backend)}"></i>{escape(card.title)}</h3>'
         f'<p class="qa-parts">{escape(card.engine or card.summary)}</p>'
@@ -100,9 +98,9 @@ def _card(card: Card, view: View) -> str:
     )
 
 
-def _pace(card: Card, view: View) -> str:
+def _pace(card: Card, view: Comparison) -> str:
     if card.speed_up is not None:
-        return escape(ratio_sentence(card.speed_up))
+        return escape(card.speed_up.sentence())
     if card is view.baseline:
         return f"the baseline, {card.runs} runs" if card.runs else "the baseline, one reading"
     return f"{card.runs} runs" if card.runs else "one reading"
@@ -112,20 +110,20 @@ def _how_timed(card: Card) -> str:
     return f"median of {card.runs} runs" if card.runs else "one reading, after one run to warm up"
 
 
-def _same(card: Card, view: View) -> str:
+def _same(card: Card, view: Comparison) -> str:
     if card.same_answer is None or card is view.baseline:
         return ""
     return " · same answer as the baseline" if card.same_answer else " · <b>not the baseline's answer</b>"
 
 
-def _f1(card: Card, view: View) -> str:
+def _f1(card: Card, view: Comparison) -> str:
     if card.f1 is None:
         return ""
-    elsewhere = "" if card.f1_device == view.device else f", measured on {(card.f1_device or '').upper()}"
+    elsewhere = "" if card.f1_device == view.device else f", measured on the {device_title(card.f1_device or '')}"
     return f" · F1 {card.f1:.1f} on SQuAD v2{elsewhere}"
 
 
-def marked(view: View) -> str:
+def marked(view: Comparison) -> str:
     """The text with every backend's span underlined in its colour, overlapping ones one below the other."""
     spans = [(card.span, card) for card in view.answered if card.span is not None]
     edges = sorted({edge for span, _ in spans for edge in span} | {0, len(view.context)})
@@ -164,7 +162,7 @@ def _shortened(context: str, start: int, end: int) -> str:
     return f'{escape(head)}<span class="qa-gap"> … {left_out:,} characters … </span>{escape(tail)}'
 
 
-def replay(view: View, number: int) -> str:
+def replay(view: Comparison, number: int) -> str:
     """A race in slow motion: each backend's dot takes its measured time, stretched by one factor for all.
 
     ``number`` makes each replay's animation a new one, so that the browser starts it again.
@@ -188,13 +186,3 @@ def replay(view: View, number: int) -> str:
 
 def _pace_of_replay(factor: float) -> str:
     return f"slowed down {factor:,.0f} times" if factor > 1 else f"sped up {1 / factor:,.1f} times"
-
-
-def note(sentence: str) -> str:
-    """A remark where the verdict would stand."""
-    return f'<div class="qa-verdict"><p>{escape(sentence)}</p></div>'
-
-
-def problem(sentence: str) -> str:
-    """An error where the verdict would stand."""
-    return f'<div class="qa-verdict qa-problem" role="alert"><p>{escape(sentence)}</p></div>'

@@ -1,0 +1,56 @@
+"""The ladder: which backend is the step of optimisation before which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from qa_backends.artefacts.steps import CHECKPOINT, chain_of
+from qa_backends.catalog.backends import BACKENDS, BASELINE, Backend
+from qa_backends.catalog.lookup import backend as backend_of
+
+
+def before(backend: Backend) -> Backend | None:
+    """The step before: without the last build step, else in PyTorch, else the baseline; ``None`` for that.
+
+    Raises:
+        UnknownBackend: the backend comes ``after`` one that there is not.
+    """
+    if backend.after:
+        return backend_of(backend.after)
+    plain = Backend(backend.checkpoint, CHECKPOINT, "pytorch")
+    if backend.name == plain.name:
+        return None if backend.checkpoint == BASELINE else Backend(BASELINE, CHECKPOINT, "pytorch")
+    chain = chain_of(backend.artefact)
+    parent = Backend(backend.checkpoint, chain[-1].parent, backend.engine, backend.options) if chain else plain
+    return parent if parent.fits else plain
+
+
+def nearest(backend: Backend, among: Iterable[str]) -> str | None:
+    """The name of the step before that is among those named, or of the one before that, and so on."""
+    names, seen = set(among), {backend.name}
+    step = before(backend)
+    while step is not None and step.name not in names | seen:
+        seen.add(step.name)
+        step = before(step)
+    return step.name if step is not None and step.name in names else None
+
+
+def ladder(backends: Iterable[Backend]) -> list[Backend]:
+    """The backends as steps of optimisation: each after the one it is compared with, whatever order they come in."""
+    chosen = {each.name: each for each in backends}
+    ordered: list[Backend] = []
+
+    def climb(name: str | None) -> None:
+        for each in _by_table(chosen.values()):
+            if nearest(each, chosen) == name:
+                ordered.append(each)
+                climb(each.name)
+
+    climb(None)
+    return ordered
+
+
+def _by_table(backends: Iterable[Backend]) -> Sequence[Backend]:
+    """In the order of the table, what is not in it behind, by name."""
+    places = {each.name: place for place, each in enumerate(BACKENDS)}
+    return sorted(backends, key=lambda each: (places.get(each.name, len(places)), each.name))

@@ -1,0 +1,1 @@
+"""The first tab: a text, a question, the answers side by side."""

@@ -1,0 +1,59 @@
+"""How numbers are said, the same wherever they are shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends.limits import DEVICE_TITLES
+
+if TYPE_CHECKING:
+    from qa_backends.measure.results.records import BenchmarkRecord
+    from qa_backends.measure.timing.statistics import Ratio
+
+
+def milliseconds(value: float) -> str:
+    """Three significant digits: 0.42, 4.21, 42.1, 421."""
+    for limit, digits in ((1, 2), (10, 2), (100, 1)):
+        if value < limit:
+            return f"{value:.{digits}f} ms"
+    return f"{value:,.0f} ms"
+
+
+def seconds_left(value: float) -> str:
+    """About how long something still takes: seconds, or minutes from two on."""
+    return f"about {value:.0f} s left" if value < 120 else f"about {value / 60:.0f} min left"
+
+
+def count(number: int, what: str) -> str:
+    """As in "1 point" and "1,000 points"."""
+    return f"{number:,} {what}{'s' if number != 1 else ''}"
+
+
+def device_title(device: str) -> str:
+    """As people call it; what a file calls otherwise is said as it stands."""
+    return DEVICE_TITLES.get(device, device)
+
+
+def ratio_cell(ratio: Ratio | None) -> str:
+    """A ratio in a table; a dash where there is none to make."""
+    return "–" if ratio is None else str(ratio)
+
+
+def size(record: BenchmarkRecord) -> str:
+    """What the backend's file takes on disk; a reference's is not known."""
+    return "–" if record.bytes is None else f"{record.bytes / 1e6:.1f} MB"
+
+
+def step_facts(record: BenchmarkRecord) -> str:
+    """A step of the ladder by itself: latency, size, F1."""
+    quality = f" · F1 {record.quality.f1:.1f}" if record.quality else ""
+    return f"{milliseconds(record.p50_ms)} · {size(record)}{quality}"
+
+
+def step_ratios(record: BenchmarkRecord) -> str:
+    """A step of the ladder against the baseline and, a line below, against the step before, where that is another."""
+    whole, last = record.against_baseline, record.against_previous
+    if whole is None:
+        return "what the others are measured against" if last is None else f"{last.ratio} to the step before"
+    same = last is None or last.backend == whole.backend
+    return f"{whole.ratio} to the baseline" + ("" if same or last is None else f"<br>{last.ratio} to the step before")

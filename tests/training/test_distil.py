@@ -1,0 +1,67 @@
+"""Learning from a teacher: what the loss is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from helpers import BASELINE
+
+from qa_backends.paths import OWN_QUESTIONS
+from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.squad import read_squad
+from qa_backends.training.data import collate, examples
+from qa_backends.training.distil import LABEL_SHARE, TEMPERATURE, Teacher, divergence
+from qa_backends.training.model import span_loss
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qa_backends.training.data import Batch
+
+PADDING = torch.tensor([[False, False, False, True], [False, False, False, False]])
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    tokenizer = SubwordTokenizer(BASELINE)
+    return collate(examples(read_squad(OWN_QUESTIONS)[:6], tokenizer), tokenizer)
+
+
+def test_a_student_that_repeats_its_teacher_learns_from_the_labels_alone(tiny: Path, batch: Batch) -> None:
+    teacher = Teacher(tiny, "cpu")
+    start, end = teacher.logits(batch)
+    repeated = teacher.loss((start, end), batch)
+    torch.testing.assert_close(repeated, LABEL_SHARE * span_loss((start, end), batch))
+    moved = (start + torch.arange(start.shape[1]) % 3, end)
+    other = teacher.loss(moved, batch)
+    assert other - LABEL_SHARE * span_loss(moved, batch) > 1e-3
+
+
+def test_the_loss_moves_the_student_and_not_the_teacher(tiny: Path, batch: Batch) -> None:
+    teacher = Teacher(tiny, "cpu")
+    assert not any(each.requires_grad for each in teacher.logits(batch))
+    student = tuple(each.float().flip(0).requires_grad_() for each in teacher.logits(batch))
+    before = teacher.loss((student[0], student[1]), batch)
+    gradients = torch.autograd.grad(before, student)
+    nearer = [logits.detach() - gradient for logits, gradient in zip(student, gradients, strict=True)]
+    assert teacher.loss((nearer[0], nearer[1]), batch) < before
+
+
+def test_divergence_is_that_of_the_softened_distributions() -> None:
+    student, teacher = torch.tensor([[0.0, 1.0, 3.0]]), torch.tensor([[2.0, -1.0, 0.5]])
+    one, other = (torch.exp(each / TEMPERATURE) for each in (student, teacher))
+    one, other = one / one.sum(), other / other.sum()
+    expected = (other * (other / one).log()).sum() * TEMPERATURE**2
+    nothing_padded = torch.zeros(1, 3, dtype=torch.bool)
+    torch.testing.assert_close(divergence(student, teacher, nothing_padded), expected)
+
+
+def test_padding_plays_no_part_in_divergence() -> None:
+    torch.manual_seed(0)
+    student, teacher = torch.randn(2, 4), torch.randn(2, 4)
+    expected = divergence(student, teacher, PADDING)
+    student[0, 3], teacher[0, 3] = 50.0, -50.0
+    torch.testing.assert_close(divergence(student, teacher, PADDING), expected)
+    assert expected > 0

@@ -1,0 +1,58 @@
+"""Gates and what they decide: a closed gate is a removed head, and what is worth least goes first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from helpers import BASELINE
+
+from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.load import load_model
+from qa_backends.paths import OWN_QUESTIONS
+from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.squad import read_squad
+from qa_backends.training.data import collate, examples
+from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_what_is_worth_least_a_parameter_goes_first() -> None:
+    heads = [torch.tensor([5.0, 0.1, 7.0])]
+    columns = [torch.tensor([0.3, 0.02, 0.9, 0.0])]
+    kept_heads, kept_columns = choose(heads, columns, (10, 1), spare=12)
+    assert kept_heads[0].tolist() == [True, False, True]
+    assert kept_columns[0].tolist() == [True, False, True, False]
+
+
+def test_everything_may_go_but_the_best_of_each_layer() -> None:
+    kept_heads, kept_columns = choose([torch.rand(4)] * 2, [torch.rand(9)] * 2, (10, 1), spare=10_000)
+    assert [int(each.sum()) for each in (*kept_heads, *kept_columns)] == [1, 1, 1, 1]
+
+
+def test_a_closed_gate_is_a_removed_head(tiny: Path) -> None:
+    model = load_model(tiny)
+    tokenizer = SubwordTokenizer(BASELINE)
+    inputs = collate(examples(read_squad(OWN_QUESTIONS)[:4], tokenizer), tokenizer).inputs
+    first, second = architecture_of(model.config).blocks(model)
+    with torch.inference_mode():
+        gates = Gates(model)
+        gates.heads[1][2] = 0.0
+        gates.columns[0][5] = 0.0
+        closed = model(**inputs).start_logits
+        gates.remove()
+        second.attention_output.weight[:, 16:24] = 0
+        first.down.weight[:, 5] = 0
+        torch.testing.assert_close(model(**inputs).start_logits, closed, atol=1e-5, rtol=0)
+
+
+def test_cutting_down_saves_what_heads_and_columns_cost(tiny: Path) -> None:
+    model = load_model(tiny)
+    before, (head, column) = encoder_parameters(model), layer_costs(model)
+    heads = [torch.tensor([True, False, True, False]), torch.tensor([True] * 4)]
+    columns = [torch.arange(48) < 48, torch.arange(48) < 41]
+    cut_down(model, heads, columns)
+    assert encoder_parameters(model) == before - 2 * head - 7 * column
+    assert model.config.intermediate_sizes == [48, 41]

@@ -1,0 +1,97 @@
+"""Pruning a tiny model: it reaches the density asked for, really packs, and goes on where it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from helpers import random_bert
+
+from qa_backends import limits
+from qa_backends.checkpoints.load import load_model
+from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, read_manifest
+from qa_backends.errors import InputError
+from qa_backends.paths import OWN_QUESTIONS
+from qa_backends.squad import read_squad
+from qa_backends.training.gates import encoder_parameters, layer_costs
+from qa_backends.training.provenance import finish
+from qa_backends.training.prune import Pruning, masks
+from qa_backends.training.settings import RunSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qa_backends.training.loop import StepReport
+
+QUESTIONS = read_squad(OWN_QUESTIONS)[:24]
+
+
+def prune(
+    teacher: Path,
+    folder: Path,
+    *,
+    method: str = "importance",
+    density: float = 0.5,
+    passes: float = 1,
+    start: Path | None = None,
+    steps: list[StepReport] | None = None,
+) -> Pruning:
+    run = RunSettings(folder, passes, learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu")
+    on_step = (steps if steps is not None else []).append
+    return Pruning(QUESTIONS, method=method, teacher=teacher, density=density, run=run, on_step=on_step, start=start)
+
+
+@pytest.mark.parametrize("method", ["importance", "movement"])
+def test_pruning_reaches_its_density_and_packs(method: str, tmp_path: Path) -> None:
+    teacher = random_bert(tmp_path / "teacher", columns=96)
+    steps: list[StepReport] = []
+    pruning = prune(teacher, tmp_path / "run", method=method, passes=4, steps=steps)
+    made = finish(pruning.run(), step="prune", parent=teacher, settings={"method": method})
+    whole = encoder_parameters(load_model(teacher))
+    model = load_model(made)
+    one_head, _ = layer_costs(load_model(teacher))
+    assert 0.4 * whole < encoder_parameters(model) <= 0.5 * whole + one_head
+    manifest = read_manifest(made)
+    assert manifest.encoder_parameters == encoder_parameters(model)
+    assert manifest.parent == file_hash(teacher / WEIGHTS)
+    assert steps
+
+
+def test_a_pruned_checkpoint_is_trained_on_without_losing_more(tmp_path: Path) -> None:
+    teacher = random_bert(tmp_path / "teacher", columns=96)
+
+    first = prune(teacher, tmp_path / "first", passes=4).run()
+    second = prune(teacher, tmp_path / "second", passes=2, start=first).run()
+    assert [each.name for each in (tmp_path / "second").glob("stage-*")] == ["stage-0"], "nothing is left to cut"
+    before, after = load_model(first), load_model(second)
+    assert encoder_parameters(after) == encoder_parameters(before)
+    assert any(not one.equal(other) for one, other in zip(before.parameters(), after.parameters(), strict=True))
+
+
+def test_a_pruning_folder_holds_one_run(tiny: Path, tmp_path: Path) -> None:
+    first = prune(tiny, tmp_path / "run").run()
+    assert prune(tiny, tmp_path / "run").run() == first, "a finished run is found again"
+    with pytest.raises(InputError, match="other settings"):
+        prune(tiny, tmp_path / "run", density=0.3)
+
+
+def test_a_start_that_is_no_checkpoint_is_refused(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Name a folder that holds a checkpoint"):
+        prune(tiny, tmp_path / "run", start=tmp_path / "nowhere")
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_pruning_keeps_to_the_containers_cores(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cpu.max").write_text("100000 100000\n")
+    monkeypatch.setattr(limits, "CGROUP", tmp_path)
+    prune(tiny, tmp_path / "run")
+    assert torch.get_num_threads() == 1
+
+
+def test_a_masks_gradient_reaches_its_score() -> None:
+    scores = [torch.tensor([0.3, -0.2, 0.1], requires_grad=True), torch.tensor([-0.5, -0.6], requires_grad=True)]
+    found = masks(scores, 0.4)
+    assert [each.detach().tolist() for each in found] == [[1.0, 0.0, 1.0], [1.0, 0.0]]
+    (found[0] * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert scores[0].grad is not None and (scores[0].grad > 0).all()

@@ -1,0 +1,108 @@
+"""The worker behind the tabs: what it draws, when it holds still, and that it stops when nobody listens."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qa_backends.progress import Cancelled
+from qa_backends.web.shared import worker as module
+from qa_backends.web.shared.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Put = Callable[[int], None]
+
+
+def test_abandoned_work_is_cancelled_at_its_next_state() -> None:
+    stopped = threading.Event()
+
+    def work(put: Put) -> None:
+        try:
+            for number in range(1000):
+                put(number)
+                time.sleep(0.01)
+        except Cancelled:
+            stopped.set()
+            raise
+
+    states = iter(Worker[int](work))
+    next(states)
+    states.close()
+    assert stopped.wait(5)
+
+
+def test_work_that_fails_fails_for_its_listener() -> None:
+    def work(put: Put) -> None:
+        put(1)
+        raise KeyError("lost")
+
+    seen: list[int] = []
+    with pytest.raises(KeyError, match="lost"):
+        seen.extend(Worker[int](work))
+    assert seen == [1]
+
+
+def test_the_last_state_always_comes_and_older_ones_are_left_out() -> None:
+    def work(put: Put) -> None:
+        for number in range(200):
+            put(number)
+            time.sleep(0.01)
+
+    seen = list(Worker[int](work))
+    assert seen[0] == 0 and seen[-1] == 199
+    assert seen == sorted(seen) and len(seen) < 20
+
+
+def test_nothing_is_measured_while_a_state_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "REDRAW_S", 0.05)
+    ran_at: list[float] = []
+
+    def work(put: Put) -> None:
+        for number in range(40):
+            put(number)
+            ran_at.append(time.monotonic())
+            time.sleep(0.01)
+
+    drawings: list[tuple[float, float]] = []
+    for _ in Worker[int](work):
+        began = time.monotonic()
+        time.sleep(0.1)
+        drawings.append((began, time.monotonic()))
+    assert len(drawings) > 2
+    during = [at for at in ran_at for began, ended in drawings[:-1] if began < at < ended]
+    assert during == []
+
+
+def test_a_state_is_drawn_although_none_follows_it() -> None:
+    loaded = threading.Event()
+
+    def work(put: Put) -> None:
+        put(1)
+        put(2)
+        assert loaded.wait(10)
+
+    states = iter(Worker[int](work))
+    assert next(states) == 1
+    assert next(states) == 2, "what is being loaded is said while it is loading"
+    loaded.set()
+    assert list(states) == []
+
+
+def test_a_visitor_who_never_looks_again_does_not_hold_up_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DRAWN_WITHIN_S", 0.2)
+    done = threading.Event()
+
+    def work(put: Put) -> None:
+        for number in range(100):
+            put(number)
+        done.set()
+
+    states = iter(Worker[int](work))
+    next(states)  # and then nothing: the page was closed, the connection is not noticed yet
+    assert done.wait(3)
+    states.close()

@@ -1,18 +1,25 @@
-"""Fixtures that tests share: a build cache of their own, a runtime, the app, a small random checkpoint."""
+"""What tests share: a build cache of their own, a runtime, the app, small random models, engines and steps to add."""
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import pytest
 from helpers import random_bert
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+    from types import ModuleType
 
+    from qa_backends.catalog import Family
     from qa_backends.runtime import Runtime
+
+    AddFile = Callable[[str, str], None]
 
 # Before anything is imported: nothing in a test may reach the Hub, and Gradio reports to nobody.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -61,3 +68,47 @@ def url(runtime: Runtime) -> Iterator[str]:
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
     return random_bert(tmp_path / "tiny")
+
+
+@pytest.fixture(scope="session")
+def small_family(tmp_path_factory: pytest.TempPathFactory) -> Family:
+    """Two small random checkpoints, ready for every backend: what does not hang on the model is quick with them."""
+    from qa_backends.catalog import Family
+    from qa_backends.checkpoints.manifest import manifest_of
+    from qa_backends.checkpoints.sources import Source
+
+    checkpoints = []
+    for seed, name in enumerate(("baseline", "pruned")):
+        folder = random_bert(tmp_path_factory.mktemp("small") / name, seed=seed)
+        manifest_of(folder, step="test", parent=None, settings={}).write(folder)
+        checkpoints.append((name, Source(folder=folder)))
+    return Family("small", "Small and random", tuple(checkpoints))
+
+
+@pytest.fixture
+def add_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AddFile:
+    """``add_engine(name, source)`` adds an engine, as if a file with that source stood among the others."""
+    from qa_backends import engines
+
+    return _adds_to(engines, tmp_path / "engines", monkeypatch)
+
+
+@pytest.fixture
+def add_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AddFile:
+    """``add_step(name, source)`` adds a build step, as if a file with that source stood among the others."""
+    from qa_backends.artefacts import steps
+
+    return _adds_to(steps, tmp_path / "steps", monkeypatch)
+
+
+def _adds_to(package: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch) -> AddFile:
+    folder.mkdir()
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+
+    def add(name: str, source: str) -> None:
+        file = folder / f"{name.replace('-', '_')}.py"
+        file.write_text(dedent(source), encoding="utf-8")
+        importlib.invalidate_caches()
+        monkeypatch.delitem(sys.modules, f"{package.__name__}.{file.stem}", raising=False)
+
+    return add

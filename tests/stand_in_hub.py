@@ -1,7 +1,7 @@
 """A Hugging Face Hub on this machine, as small as its client allows: what the real download process talks to in tests.
 
-It answers as ``huggingface_hub`` 0.36 asks: what a revision is (``/api/models/…/revision/…``), which pull requests there
-are (``/api/models/…/discussions``), and files by revision (``/…/resolve/…``), whole or from some byte on.
+It answers as ``huggingface_hub`` 0.36 asks: what a revision is (``/api/models/…/revision/…``), which pull requests
+there are (``/api/models/…/discussions``), and files by revision (``/…/resolve/…``), whole or from some byte on.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -13,13 +14,13 @@ import pytest
 from helpers import QUESTION, ROOT, TEXT
 
 from qa_backends.cli import main
-from qa_backends.measure import sweep as module
+from qa_backends.measure.benchmark import sweep as module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from qa_backends.measure.plan import Plan
+    from qa_backends.measure.benchmark.plan import BenchmarkPlan
     from qa_backends.runtime import Runtime
 
     Run = Callable[..., "Done"]
@@ -111,14 +112,28 @@ def test_bad_usage_is_one_line_too(run: Run, arguments: list[str]) -> None:
 def test_help_is_help(run: Run) -> None:
     assert run("--help").code == 0
     assert "evaluate" in run("--help").out
+    assert "--debug" in run("--help").out
     assert run().code == 2
 
 
 def test_an_answer_is_printed_as_it_stands(run: Run) -> None:
-    text = "The sign at the door of the old [red]house[/red] reads :heart: today."
-    done = run("answer", "--backend", "baseline", "--question", "What does the sign read?", "--context", text)
-    assert done.code == 0
-    assert done.out.splitlines()[0] in text or "no answer" in done.out
+    """The terminal library reads no markup into an answer."""
+    text = "The captain of the ship is called Anna [red] Smith, and the cook is called Ben."
+    question = "Who is the captain of the ship?"
+    asked = ("answer", "--backend", "baseline", "--question", question, "--context", text)
+    found = json.loads(run(*asked, "--json").out)["answer"]
+    assert "[red]" in found, "the answer must hold markup for this to prove anything"
+    assert run(*asked).out.splitlines()[0] == found
+
+
+def test_the_text_can_come_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(("First line.\r\n" + TEXT).encode())))
+    done = run("answer", "--backend", "baseline", "--question", QUESTION, "--context-file", "-", "--json")
+    found = json.loads(done.out)
+    assert found["answer"] == ("First line.\r\n" + TEXT)[slice(*found["span"])]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe\x00")))
+    refused = run("answer", "--question", QUESTION, "--context-file", "-")
+    assert refused.code == 2 and "Standard input cannot be read as UTF-8" in refused.err
 
 
 def test_pack_writes_where_it_is_told(run: Run, tiny: Path, tmp_path: Path) -> None:
@@ -132,6 +147,26 @@ def test_list_names_every_backend(run: Run) -> None:
     names = [row["backend"] for row in rows]
     assert {"minilm/baseline", "minilm/pruned", "minilm/pruned-ort-fp16"} <= set(names)
     assert all(row["available"] or row["reason"] for row in rows)
+    assert {row["precision"] for row in rows} == {"FP32", "FP16"}
+
+
+def test_list_and_build_mind_the_device(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot run on the device is said to be unavailable there, and is not built for it."""
+    from qa_backends.engines.onnxruntime import OnnxRuntime
+
+    monkeypatch.setattr(OnnxRuntime, "devices", ("cuda",))
+    rows = {row["backend"]: row for row in json.loads(run("list", "--device", "cpu", "--json").out)}
+    assert not rows["minilm/pruned-ort"]["available"] and "GPU" in rows["minilm/pruned-ort"]["reason"]
+    assert rows["minilm/baseline"]["available"]
+    refused = run("build", "--device", "cpu", "--backend", "pruned-ort")
+    assert refused.code == 1 and "cannot run on the CPU" in refused.err
+    built = json.loads(run("build", "--device", "cpu", "--json").out)
+    assert [each["backend"] for each in built] == ["minilm/baseline", "minilm/pruned"]
+
+
+def test_what_is_not_in_the_table_can_be_named(run: Run) -> None:
+    done = run("answer", "--backend", "baseline-fake-last", "--question", "Who?", "--context", "Ada came.", "--json")
+    assert json.loads(done.out)["answer"] == "."
 
 
 def test_evaluate_scores_a_part_of_a_file(run: Run, tmp_path: Path) -> None:
@@ -170,7 +205,7 @@ def test_build_reports_each_step(run: Run) -> None:
 
 def test_bench_writes_raw_samples_that_give_its_medians(run: Run, tmp_path: Path) -> None:
     saved = tmp_path / "benchmark.json"
-    options = ["--lengths", "32", "--runs", "6", "--backends", "baseline,pruned", "--reference", "hf-pipeline"]
+    options = ["--lengths", "32", "--batches", "1", "--runs", "6", "--backends", "baseline,pruned", "--reference", "hf-pipeline"]
     done = run("bench", *options, "--save", str(saved))
     assert done.code == 0
     assert "hf-pipeline" in done.out and "vs baseline" in done.out
@@ -197,11 +232,11 @@ def test_ctrl_c_ends_a_benchmark_and_keeps_what_was_measured(
     before = signal.getsignal(signal.SIGINT)
 
     def interrupted(
-        runtime: Runtime, plan: Plan, *, emit: Callable[[module.Sweep], None], stopped: Callable[[], bool]
+        runtime: Runtime, plan: BenchmarkPlan, *, emit: Callable[[module.Sweep], None], stopped: Callable[[], bool]
     ) -> module.Sweep:
         def watch(state: module.Sweep) -> None:
             emit(state)
-            if len(state.rows) == 1 and not stopped():
+            if len(state.records) == 1 and not stopped():
                 os.kill(os.getpid(), signal.SIGINT)
 
         return real(runtime, plan, emit=watch, stopped=stopped)
@@ -264,9 +299,14 @@ def test_the_documents_tables_are_made_of_the_results_that_ship(run: Run) -> Non
     assert done.code == 0, done.err
 
 
-def test_a_stale_table_is_noticed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qa_backends.measure import report
+def test_a_stale_table_is_noticed(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from qa_backends.measure.results import report
 
-    monkeypatch.setattr(report, "quality_table", lambda: "| better numbers |")
+    document = tmp_path / "README.md"
+    content = (ROOT / "README.md").read_text(encoding="utf-8")
+    document.write_text(content.replace("| `baseline` |", "| `better` |", 1), encoding="utf-8")
+    monkeypatch.setattr(report, "README", document)
     done = run("report", "--check")
     assert done.code == 1 and "stale" in done.err
+    assert run("report").code == 0
+    assert document.read_text(encoding="utf-8") == content

@@ -1,48 +1,43 @@
-"""Builds: checked against their parents, kept, noticed when broken, made once when two want them."""
+"""Builds: checked against their parents, kept, and made again only when something of their own has changed."""
 
 from __future__ import annotations
 
-import multiprocessing
-import time
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
 import pytest
+from helpers import random_bert
 
-from qa_backends.artefacts import build as build_module
-from qa_backends.artefacts import onnx_graph
-from qa_backends.artefacts.build import STEPS, build, compare, probe_windows
-from qa_backends.artefacts.cache import ensure
-from qa_backends.artefacts.manifest import Manifest, file_hash, read_manifest
-from qa_backends.artefacts.packing import pack
+from qa_backends.artefacts.build import build, find, missing
+from qa_backends.artefacts.steps import step_of
+from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
+from qa_backends.contract import SpanLogits, Windows
+from qa_backends.engines.onnxruntime import upcast
 from qa_backends.errors import ArtefactError, DriftError
-from qa_backends.runtime import reference_forward
+from qa_backends.progress import UNWATCHED, Cancelled, Progress
+from qa_backends.runtime.loading import opened
 
 if TYPE_CHECKING:
-    from multiprocessing.queues import Queue
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    AddStep = Callable[[str, str], None]
 
-@pytest.fixture
-def packed(tiny: Path) -> Path:
-    """A checkpoint whose layers keep different numbers of heads and columns, as pruned ones do."""
-    import torch
-
-    from qa_backends.artefacts.checkpoint import load_model, save_model
-
-    model = load_model(tiny)
-    with torch.no_grad():
-        model.bert.encoder.layer[0].attention.output.dense.weight[:, :16] = 0
-        model.bert.encoder.layer[1].output.dense.weight[:, ::3] = 0
-    save_model(pack(model), tiny, tokenizer_from=tiny, dtype=torch.float32)
-    return tiny
+LAST = "onnx-fused-fp16"
+CHAIN = ("onnx", "onnx-fused", LAST)
 
 
-def test_the_whole_chain_is_fused_and_agrees(packed: Path, tmp_path: Path) -> None:
+def built(root: Path, step: str) -> list[Path]:
+    """Folders of the step in the cache; not those of steps whose names begin alike, nor lock files."""
+    return [each for each in root.glob(f"{step}-*") if each.is_dir() and read_manifest(each).step == step]
+
+
+def test_the_whole_chain_is_fused_and_agrees(packed: Path, empty: Path) -> None:
     said: list[str] = []
-    folder = build(packed, "onnx-fused-fp16", reference_forward, said.append, tmp_path / "cache")
+    folder = build(packed, LAST, opened, Progress(said.append))
     manifest = read_manifest(folder)
     assert manifest.fused_ops == {
         "EmbedLayerNormalization": 1,
@@ -52,113 +47,236 @@ def test_the_whole_chain_is_fused_and_agrees(packed: Path, tmp_path: Path) -> No
     }
     assert manifest.precision == "FP16"
     assert manifest.largest_logit_difference is not None
-    assert 0 < manifest.largest_logit_difference <= STEPS["onnx-fused-fp16"].limit
+    assert 0 < manifest.largest_logit_difference <= step_of(LAST).tolerance
     assert [line.split()[0] for line in said] == ["exporting", "fusing", "storing"]
     said.clear()
-    assert build(packed, "onnx-fused-fp16", reference_forward, said.append, tmp_path / "cache") == folder
+    assert build(packed, LAST, opened, Progress(said.append)) == folder
     assert said == [], "a finished build is used again"
 
 
-def test_fp16_halves_the_file(packed: Path, tmp_path: Path) -> None:
-    whole, half = (
-        read_manifest(build(packed, step, reference_forward, root=tmp_path / "cache"))
-        for step in ("onnx-fused", "onnx-fused-fp16")
-    )
-    assert 0.45 < half.bytes / whole.bytes < 0.6
+def test_a_manifest_names_the_parent_the_settings_and_the_steps_own_packages(packed: Path, full: Path) -> None:
+    (plain,), (fused,) = built(full, "onnx"), built(full, "onnx-fused")
+    assert read_manifest(plain).parent == file_hash(packed / "model.safetensors")
+    assert read_manifest(plain).settings == {"opset": 17}
+    assert read_manifest(fused).parent == file_hash(plain / "model.onnx")
+    assert read_manifest(fused).versions == versions_of(["onnx", "onnxruntime"])
+    assert read_manifest(plain).parameters == read_manifest(fused).parameters > 0
 
 
-def test_a_step_that_drifts_fails_by_name_and_leaves_nothing(
-    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_fp16_halves_the_file(full: Path) -> None:
+    (whole,), (half,) = built(full, "onnx-fused"), built(full, LAST)
+    assert 0.45 < read_manifest(half).bytes / read_manifest(whole).bytes < 0.6
+
+
+def test_a_finished_artefact_needs_none_of_its_parents(packed: Path, full: Path) -> None:
+    for folder in (*built(full, "onnx"), *built(full, "onnx-fused")):
+        shutil.rmtree(folder)
+    said: list[str] = []
+    assert missing(packed, LAST) == []
+    assert [build(packed, LAST, opened, Progress(said.append))] == built(full, LAST)
+    assert said == [] and built(full, "onnx") == []
+
+
+def test_a_step_needs_its_parent_and_not_the_parents_parent(packed: Path, full: Path) -> None:
+    for folder in (*built(full, "onnx"), *built(full, LAST)):
+        shutil.rmtree(folder)
+    said: list[str] = []
+    assert [step.name for step in missing(packed, LAST)] == [LAST]
+    build(packed, LAST, opened, Progress(said.append))
+    assert [line.split()[0] for line in said] == ["storing"]
+    assert built(full, "onnx") == []
+
+
+def fake_version(folder: Path, distribution: str) -> None:
+    """Another version of the distribution, in the dress of an installed one."""
+    (folder / f"{distribution.replace('-', '_')}-99.0.dist-info").mkdir()
+    metadata = folder / f"{distribution.replace('-', '_')}-99.0.dist-info" / "METADATA"
+    metadata.write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 99.0\n")
+
+
+def test_a_new_version_of_a_package_rebuilds_the_steps_that_use_it_and_no_other(
+    packed: Path, full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def bad(parent: Path, folder: Path) -> None:
-        model = onnx.load(parent / "model.onnx")
-        weight = max(model.graph.initializer, key=lambda each: len(each.raw_data) if each.data_type == 1 else 0)
-        array = onnx.numpy_helper.to_array(weight) * np.float32(1.5)
-        weight.CopyFrom(onnx.numpy_helper.from_array(array, weight.name))
-        onnx.save(model, folder / "model.onnx")
-
-    monkeypatch.setattr(onnx_graph, "to_fp16", bad)
-    with pytest.raises(DriftError, match="onnx-fused-fp16") as caught:
-        build(packed, "onnx-fused-fp16", reference_forward, root=tmp_path / "cache")
-    assert caught.value.step == "onnx-fused-fp16"
-    assert not list((tmp_path / "cache").glob("onnx-fused-fp16-*[!k]"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for unrelated in ("plotly", "gradio", "tokenizers"):
+        fake_version(tmp_path, unrelated)
+    assert versions_of(["plotly"]) == {"plotly": "99.0"}
+    assert [find(packed, step) is not None for step in CHAIN] == [True, True, True]
+    (runtime,) = versions_of(["onnxruntime"])  # "onnxruntime" or "onnxruntime-gpu"
+    fake_version(tmp_path, runtime)
+    assert [find(packed, step) is not None for step in CHAIN] == [True, False, False]
+    assert [step.name for step in missing(packed, LAST)] == ["onnx-fused", LAST]
 
 
-def test_an_unfused_graph_is_refused(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_graph, "expected_fusions", lambda layers: {"Attention": layers + 1})
-    with pytest.raises(ArtefactError, match="fuse"):
-        build(packed, "onnx-fused", reference_forward, root=tmp_path / "cache")
+def test_another_checkpoint_is_another_artefact(packed: Path, full: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(packed, tmp_path / "other")
+    assert find(other, LAST) is not None, "the same contents elsewhere are the same"
+    config = (other / "config.json").read_text()
+    (other / "config.json").write_text(config.replace('"layer_norm_eps": 1e-12', '"layer_norm_eps": 1e-10'))
+    assert find(other, LAST) is None
 
 
-def test_not_a_number_counts_as_drift(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_module, "logit_difference", lambda *_: float("nan"))
-    with pytest.raises(DriftError):
-        compare(STEPS["onnx"], packed, packed, reference_forward, probe_windows(packed))
+def test_a_build_that_is_stopped_keeps_finished_steps_and_leaves_no_half_one(packed: Path, empty: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(Cancelled):
+        build(packed, LAST, opened, Progress(said.append, stopped=lambda: any("fusing" in each for each in said)))
+    assert [find(packed, step) is not None for step in CHAIN] == [True, False, False]
+    assert [each.name for each in empty.iterdir() if each.is_dir()] == [each.name for each in built(empty, "onnx")]
 
 
-def test_upcasting_leaves_no_fp16_behind(packed: Path, tmp_path: Path) -> None:
-    folder = build(packed, "onnx-fused-fp16", reference_forward, root=tmp_path / "cache")
-    model = onnx_graph.upcast(onnx.load(folder / "model.onnx"))
+# Steps that go wrong, each a file like any other.
+
+DRIFTING = """
+    from dataclasses import replace
+
+    from qa_backends.artefacts.steps.onnx_fused_fp16 import STEP as FP16
+
+
+    def make(making):
+        import numpy as np
+        import onnx
+
+        model = onnx.load(making.parent / "model.onnx")
+        for weight in model.graph.initializer:
+            if weight.data_type == onnx.TensorProto.FLOAT:
+                array = onnx.numpy_helper.to_array(weight) * np.float32({factor})
+                weight.CopyFrom(onnx.numpy_helper.from_array(array, weight.name))
+        onnx.save(model, making.folder / "model.onnx")
+
+
+    STEP = replace(FP16, name="{name}", short="drifting", precision="{precision}", make=make)
+"""
+
+
+@pytest.mark.parametrize(("name", "factor"), [("onnx-scaled", "1.5"), ("onnx-broken", "np.nan")])
+def test_a_step_that_drifts_or_makes_no_numbers_fails_by_name_and_leaves_nothing(
+    packed: Path, full: Path, add_step: AddStep, name: str, factor: str
+) -> None:
+    add_step(name, DRIFTING.format(name=name, factor=factor, precision="FP32"))
+    with pytest.raises(DriftError, match=name) as caught:
+        build(packed, name, opened, UNWATCHED)
+    assert caught.value.step == name
+    assert find(packed, name) is None
+    assert built(full, name) == [] and not [each for each in full.glob(".*") if each.is_dir()]
+
+
+def test_a_step_that_does_not_make_the_precision_it_promises_fails(packed: Path, full: Path, add_step: AddStep) -> None:
+    add_step("onnx-promising", DRIFTING.format(name="onnx-promising", factor="1", precision="INT8"))
+    with pytest.raises(ArtefactError, match=r"'onnx-promising' promises weights in INT8 and made them in FP32"):
+        build(packed, "onnx-promising", opened, UNWATCHED)
+    assert find(packed, "onnx-promising") is None
+
+
+def test_a_step_that_makes_no_file_fails(packed: Path, full: Path, add_step: AddStep) -> None:
+    source = """
+        from dataclasses import replace
+
+        from qa_backends.artefacts.steps.onnx_fused_fp16 import STEP as FP16
+
+        STEP = replace(FP16, name="onnx-idle", make=lambda making: None)
+    """
+    add_step("onnx-idle", source)
+    with pytest.raises(ArtefactError, match=r"'onnx-idle' made no model\.onnx"):
+        build(packed, "onnx-idle", opened, UNWATCHED)
+
+
+def test_an_unknown_step_is_refused_with_a_list_of_those_there_are(packed: Path, empty: Path) -> None:
+    with pytest.raises(ArtefactError, match=r"no build step 'onnx-int8'.*: onnx, onnx-fused, onnx-fused-fp16\."):
+        build(packed, "onnx-int8", opened, UNWATCHED)
+
+
+def test_a_step_that_calls_itself_by_another_name_than_its_file_is_refused(add_step: AddStep) -> None:
+    add_step("onnx-two", "from qa_backends.artefacts.steps.onnx import STEP")
+    with pytest.raises(ArtefactError, match="'onnx-two' says it is 'onnx'"):
+        step_of("onnx-two")
+
+
+def test_an_unfused_graph_is_refused(tmp_path: Path, empty: Path) -> None:
+    checkpoint = random_bert(tmp_path / "relu")
+    config = (checkpoint / "config.json").read_text()
+    assert '"hidden_act": "gelu"' in config
+    (checkpoint / "config.json").write_text(config.replace('"hidden_act": "gelu"', '"hidden_act": "relu"'))
+    with pytest.raises(ArtefactError, match=r"'onnx-fused'.*'BiasGelu': 0.*'BiasGelu': 2.*use the unfused 'onnx'"):
+        build(checkpoint, "onnx-fused", opened, UNWATCHED)
+    assert find(checkpoint, "onnx") is not None
+    assert find(checkpoint, "onnx-fused") is None
+
+
+def test_upcasting_leaves_no_fp16_behind(full: Path) -> None:
+    (folder,) = built(full, LAST)
+    model = upcast(onnx.load(folder / "model.onnx"))
     assert not [each.name for each in model.graph.initializer if each.data_type == onnx.TensorProto.FLOAT16]
     onnx.checker.check_model(model, full_check=False)
 
 
-def write(folder: Path, content: str) -> None:
-    (folder / "model.onnx").write_text(content)
-    files = {"model.onnx": file_hash(folder / "model.onnx")}
-    manifest = Manifest(
-        step="test", parent=None, precision="FP32", bytes=1, parameters=1, encoder_parameters=1, files=files
-    )
-    manifest.write(folder)
+# Arithmetic that differs by device is compared where it will run.
 
 
-@pytest.mark.parametrize("damage", ["model.onnx", "manifest.json"])
-def test_a_broken_entry_is_noticed_and_built_again(tmp_path: Path, damage: str) -> None:
-    place = ensure("thing", {"version": 1}, lambda folder: write(folder, "right"), tmp_path)
-    (place / damage).write_text("half a fi")
-    again = ensure("thing", {"version": 1}, lambda folder: write(folder, "right"), tmp_path)
-    assert again == place
-    assert (again / "model.onnx").read_text() == "right"
+class Devices:
+    """Opens artefacts on the CPU whatever device is asked for; "cuda" adds ``error`` to the logits of FP16 graphs."""
+
+    def __init__(self, error: float) -> None:
+        self.error = error
+        self.asked: list[tuple[str, str]] = []
+
+    @contextmanager
+    def open_with(self, folder: Path, engine: str, device: str) -> Iterator[Callable[[Windows], SpanLogits]]:
+        step = read_manifest(folder).step if (folder / "manifest.json").is_file() else "checkpoint"
+        self.asked.append((step, device))
+        off = self.error if device == "cuda" and step == LAST else 0.0
+        with opened(folder, engine, "cpu") as forward:
+
+            def distorted(windows: Windows) -> SpanLogits:
+                logits = forward(windows)
+                return SpanLogits(logits.start + np.float32(off), logits.end)
+
+            yield distorted
 
 
-def test_other_facts_are_another_entry(tmp_path: Path) -> None:
-    one, two = (ensure("thing", {"version": v}, lambda folder: write(folder, "x"), tmp_path) for v in (1, 2))
-    assert one != two and one.is_dir() and two.is_dir()
+def test_fp16_is_compared_on_the_gpu_before_its_first_use_there_and_once(packed: Path, full: Path) -> None:
+    devices = Devices(error=1e-4)
+    said: list[str] = []
+    assert [step.name for step in missing(packed, LAST, "cuda")] == [LAST]
+    folder = build(packed, LAST, devices.open_with, Progress(said.append), "cuda")
+    assert devices.asked == [("onnx-fused", "cuda"), (LAST, "cuda")]
+    assert len(said) == 1 and "comparing" in said[0]
+    assert missing(packed, LAST, "cuda") == []
+    assert build(packed, LAST, devices.open_with, Progress(said.append), "cuda") == folder
+    assert len(devices.asked) == 2 and len(said) == 1
 
 
-def test_a_failed_build_leaves_nothing_behind(tmp_path: Path) -> None:
-    def fail(folder: Path) -> None:
-        write(folder, "half")
-        raise ArtefactError("stopped")
-
-    with pytest.raises(ArtefactError):
-        ensure("thing", {}, fail, tmp_path)
-    assert [each.name for each in tmp_path.iterdir() if each.is_dir()] == []
+def test_fp16_that_drifts_on_the_gpu_is_refused_there_each_time_and_used_on_the_cpu(packed: Path, full: Path) -> None:
+    devices = Devices(error=100.0)
+    for _ in range(2):
+        with pytest.raises(DriftError, match=LAST):
+            build(packed, LAST, devices.open_with, UNWATCHED, "cuda")
+    assert [build(packed, LAST, devices.open_with, UNWATCHED, "cpu")] == built(full, LAST)
 
 
-def slow_build(root: Path, built: Queue[str]) -> None:
-    def make(folder: Path) -> None:
-        built.put("built")
-        time.sleep(0.5)
-        write(folder, "x")
-
-    ensure("thing", {}, make, root)
+def test_steps_of_the_same_arithmetic_everywhere_are_compared_on_the_cpu_alone(packed: Path, full: Path) -> None:
+    devices = Devices(error=0)
+    build(packed, "onnx-fused", devices.open_with, UNWATCHED, "cuda")
+    assert devices.asked == []
 
 
-def test_two_processes_build_once(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    built: Queue[str] = context.Queue()
-    workers = [context.Process(target=slow_build, args=(tmp_path, built)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(30)
-    assert [worker.exitcode for worker in workers] == [0, 0]
-    assert built.get(timeout=5) == "built" and built.empty()
+def test_a_gpus_comparison_builds_the_parent_it_needs(packed: Path, full: Path) -> None:
+    for folder in (*built(full, "onnx"), *built(full, "onnx-fused")):
+        shutil.rmtree(folder)
+    devices = Devices(error=0)
+    build(packed, LAST, devices.open_with, UNWATCHED, "cuda")
+    assert devices.asked[-2:] == [("onnx-fused", "cuda"), (LAST, "cuda")]
 
 
-def test_a_manifest_is_read_back(tmp_path: Path) -> None:
-    write(tmp_path, "x")
-    manifest = replace(read_manifest(tmp_path), settings={"opset": 17})
-    manifest.write(tmp_path)
-    assert read_manifest(tmp_path) == manifest
+@pytest.mark.gpu
+def test_on_a_gpu_fp16_is_compared_there(packed: Path, full: Path) -> None:
+    asked: list[str] = []
+
+    @contextmanager
+    def open_with(folder: Path, engine: str, device: str) -> Iterator[Any]:
+        asked.append(device)
+        with opened(folder, engine, device) as forward:
+            yield forward
+
+    build(packed, LAST, open_with, UNWATCHED, "cuda")
+    assert asked == ["cuda", "cuda"]
+    assert missing(packed, LAST, "cuda") == []

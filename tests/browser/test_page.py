@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
 from helpers import QUESTION, TEXT
+
+from qa_backends.progress import Cancelled, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,11 +115,26 @@ def test_a_question_that_pruning_changes_is_found_and_asked(page: Page) -> None:
     assert first != second
 
 
-def test_asking_ends_the_search_for_another_question(page: Page) -> None:
+def test_asking_ends_the_search_for_another_question(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    def search(*arguments: object) -> None:
+        """A search that goes on until it is cancelled."""
+        progress = arguments[-1]
+        assert isinstance(progress, Progress)
+        try:
+            while True:
+                progress.say("Looking for a question …")
+                time.sleep(0.05)
+        except Cancelled:
+            ended.set()
+            raise
+
+    monkeypatch.setattr("qa_backends.web.ask.tab.find_difference", search)
     page.click("#qa-find")
     page.wait_for_selector("#qa-verdict:has-text('Looking for')")
     ask(page, context=TEXT, question=QUESTION)
-    page.wait_for_timeout(4_000)
+    assert ended.wait(10)
     assert page.locator("#qa-question textarea, #qa-question input").input_value() == QUESTION
     assert page.locator("#qa-history .scatterlayer .point").count() == 2, "one question, two backends"
 

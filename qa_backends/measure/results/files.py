@@ -122,7 +122,7 @@ def add_quality(path: Path, record: QualityRecord) -> None:
     Two processes that add at once wait for each other, so that neither's record is lost.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
+    with FileLock(path.parent / f".{path.name}.lock"):
         before = read_quality(path) if path.is_file() else ()
         kept = [each for each in before if each.place != record.place]
         ordered = sorted([*kept, record], key=lambda each: (each.data, each.backend, each.device))

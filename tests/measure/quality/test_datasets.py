@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qa_backends.errors import BackendUnavailable, InputError
-from qa_backends.measure import datasets
-from qa_backends.measure.datasets import data_set, read_set
+from qa_backends.measure.quality import datasets
+from qa_backends.measure.quality.datasets import data_set, read_set
+from qa_backends.progress import UNWATCHED, Cancelled, Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +44,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, content: bytes) -> list[str]:
 
 
 def test_the_projects_own_questions_have_a_name() -> None:
-    own = data_set("own", lambda _: None)
+    own = data_set("own", UNWATCHED)
     assert own.name == "questions.json" and len(own.questions) >= 200
 
 
@@ -56,28 +58,36 @@ def test_a_compressed_copy_is_the_same_set(tmp_path: Path) -> None:
 
 
 def test_squad_dev_is_downloaded_once_and_kept(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
-    monkeypatch.setattr(datasets, "SQUAD_DEV_SHA256", datasets._sha256(squad()))
-    asked, said = serve(monkeypatch, squad()), []
-    first = data_set("squad-v2-dev", said.append)
+    monkeypatch.setattr(datasets, "SQUAD_DEV_SHA256", hashlib.sha256(squad()).hexdigest())
+    said: list[str] = []
+    asked, progress = serve(monkeypatch, squad()), Progress(said.append)
+    first = data_set("squad-v2-dev", progress)
     assert first.name == "dev-v2.0.json" and len(first.questions) == 1
-    assert data_set("squad-v2-dev", said.append) == first
+    assert data_set("squad-v2-dev", progress) == first
     assert asked == ["https://rajpurkar.github.io/SQuAD-explorer/dataset/dev-v2.0.json"]
     assert len(said) == 1 and "MB" in said[0]
     (fresh / "data" / "dev-v2.0.json").write_text("cut short")
-    assert data_set("squad-v2-dev", said.append) == first, "a damaged copy is fetched again"
+    assert data_set("squad-v2-dev", progress) == first, "a damaged copy is fetched again"
 
 
 def test_another_file_at_the_official_address_is_refused(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
     serve(monkeypatch, squad())
     with pytest.raises(BackendUnavailable, match="hash differs"):
-        data_set("squad-v2-dev", lambda _: None)
+        data_set("squad-v2-dev", UNWATCHED)
     assert not (fresh / "data" / "dev-v2.0.json").exists()
+
+
+def test_nothing_is_downloaded_for_somebody_who_gave_up(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
+    asked = serve(monkeypatch, squad())
+    with pytest.raises(Cancelled):
+        data_set("squad-v2-dev", Progress(stopped=lambda: True))
+    assert asked == []
 
 
 def test_without_a_connection_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
     monkeypatch.setattr(datasets, "SQUAD_DEV_URL", "https://127.0.0.1:9/dev-v2.0.json")
     with pytest.raises(BackendUnavailable, match="Connect to the internet"):
-        data_set("squad-v2-dev", lambda _: None)
+        data_set("squad-v2-dev", UNWATCHED)
 
 
 def test_a_set_without_questions_or_with_a_text_too_long_is_refused(tmp_path: Path) -> None:

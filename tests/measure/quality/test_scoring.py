@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import ROOT
 
 from qa_backends.contract import Answer, Query, ReaderSettings, Span, SpanLogits, Windows
-from qa_backends.measure import accuracy
-from qa_backends.measure.accuracy import AnswerAll, Scored, answers_by_id, evaluate, sample, score, summarise
+from qa_backends.measure.quality import scoring
+from qa_backends.measure.quality.scoring import AnswerAll, Scored, answers_by_id, evaluate, figures, sample, score
 from qa_backends.reader.reader import Reader
-from qa_backends.reader.tokens import WordPieces
+from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import GoldAnswer, Question, read_squad
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
+ASSETS = ROOT / "assets"
 
 
 def question(*golds: str, name: str = "1") -> Question:
@@ -67,7 +67,7 @@ def test_the_summary_is_in_percent_and_tells_answerable_from_unanswerable() -> N
         scored("", *[]),  # exact, 1
         scored("Rome", *[]),  # not, 0
     ]
-    total = summarise(found, seconds=2.5)
+    total = figures(found, seconds=2.5)
     assert total.n == 5
     assert total.exact == pytest.approx(40)
     assert total.f1 == pytest.approx(100 * 2.4 / 5)
@@ -77,13 +77,13 @@ def test_the_summary_is_in_percent_and_tells_answerable_from_unanswerable() -> N
 
 
 def test_a_part_without_questions_has_no_figure() -> None:
-    assert summarise([scored("Rome", "Rome")], seconds=1).no_ans_f1 is None
-    assert summarise([scored("Rome")], seconds=1).has_ans_f1 is None
+    assert figures([scored("Rome", "Rome")], seconds=1).no_ans_f1 is None
+    assert figures([scored("Rome")], seconds=1).has_ans_f1 is None
 
 
 def test_nothing_to_summarise_is_an_error_and_not_a_perfect_score() -> None:
     with pytest.raises(ValueError, match="no questions"):
-        summarise([], seconds=1)
+        figures([], seconds=1)
 
 
 MANY = [question("gold", name=str(number)) for number in range(200)]
@@ -117,16 +117,16 @@ def forward(windows: Windows) -> SpanLogits:
 def through(reader: Reader) -> AnswerAll:
     """The reader with the invented logits, as an evaluation asks a backend."""
 
-    def answer_all(queries: Sequence[Query]) -> tuple[list[Answer], float]:
-        answers, times = reader.read(reader.prepare_all(queries), forward)
-        return answers, times.compute_s
+    def answer_all(queries: Sequence[Query]) -> tuple[Sequence[Answer], float]:
+        read = reader.read(reader.prepare_all(queries), forward)
+        return read.answers, read.times.compute_s
 
     return answer_all
 
 
 @pytest.fixture(scope="module")
 def reader() -> Reader:
-    words = WordPieces(ASSETS / "models" / "minilm" / "baseline")
+    words = SubwordTokenizer(ASSETS / "models" / "minilm" / "baseline")
     return Reader(words, ReaderSettings(max_seq_len=96, stride=32, max_question_tokens=12))
 
 
@@ -141,7 +141,7 @@ def one_by_one(reader: Reader, questions: list[Question]) -> dict[str, Answer]:
     found = {}
     for each in questions:
         prepared = reader.prepare(Query(each.question, each.context))
-        (found[each.id],), _ = reader.read(prepared, forward)
+        (found[each.id],) = reader.read(prepared, forward).answers
     return found
 
 
@@ -166,7 +166,7 @@ def test_the_measured_answers_are_those_people_get_whatever_the_grouping(
     at_once: int,
     order: str,
 ) -> None:
-    monkeypatch.setattr(accuracy, "QUESTIONS_AT_ONCE", at_once)
+    monkeypatch.setattr(scoring, "QUESTIONS_AT_ONCE", at_once)
     places = {
         "as they are": np.arange(len(questions)),
         "backwards": np.arange(len(questions))[::-1],
@@ -174,10 +174,10 @@ def test_the_measured_answers_are_those_people_get_whatever_the_grouping(
     }[order]
     asked = [questions[place] for place in places]
     found, _ = evaluate(through(reader), asked)
-    total = summarise(found, seconds=1)
+    total = figures(found, seconds=1)
     assert [each.question for each in found] == asked
     assert {each.question.id: each.answer for each in found} == one_by_one
-    expected = summarise([score(each, one_by_one[each.id]) for each in questions], seconds=1)
+    expected = figures([score(each, one_by_one[each.id]) for each in questions], seconds=1)
     assert total.n == expected.n
     assert total.exact == pytest.approx(expected.exact)
     assert total.f1 == pytest.approx(expected.f1)
@@ -188,7 +188,7 @@ def test_the_measured_answers_are_those_people_get_whatever_the_grouping(
 def test_progress_is_told_after_every_group_and_ends_at_all(
     monkeypatch: pytest.MonkeyPatch, reader: Reader, questions: list[Question]
 ) -> None:
-    monkeypatch.setattr(accuracy, "QUESTIONS_AT_ONCE", 4)
+    monkeypatch.setattr(scoring, "QUESTIONS_AT_ONCE", 4)
     told: list[tuple[int, int]] = []
     evaluate(through(reader), questions[:10], lambda done, of: told.append((done, of)))
     assert told == [(4, 10), (8, 10), (10, 10)]
@@ -196,7 +196,7 @@ def test_progress_is_told_after_every_group_and_ends_at_all(
 
 def test_intervals_hold_the_figures_and_shrink_with_more_questions() -> None:
     few = [scored("Rome", "Rome"), scored("Venice", "Rome")] * 20
-    some, many = summarise(few, seconds=1), summarise(few * 100, seconds=1)
+    some, many = figures(few, seconds=1), figures(few * 100, seconds=1)
     for total in (some, many):
         assert total.f1_interval.low <= total.f1 <= total.f1_interval.high
         assert total.exact_interval.low <= total.exact <= total.exact_interval.high
@@ -207,15 +207,32 @@ def test_intervals_hold_the_figures_and_shrink_with_more_questions() -> None:
 
 def test_agreement_counts_answers_that_are_the_baselines() -> None:
     found = [score(question("Rome", name="1"), answer("Rome")), score(question("Rome", name="2"), answer("Venice"))]
-    assert summarise(found, seconds=1).agreement is None
-    assert summarise(found, seconds=1, baseline=list(answers_by_id(found).values())).agreement == 100
-    assert summarise(found, seconds=1, baseline=["Rome", "Rome"]).agreement == 50
-    assert summarise(found, seconds=1, baseline=["", ""]).agreement == 0
+    assert figures(found, seconds=1).agreement is None
+    assert figures(found, seconds=1, baseline=list(answers_by_id(found).values())).agreement == 100
+    assert figures(found, seconds=1, baseline=["Rome", "Rome"]).agreement == 50
+    assert figures(found, seconds=1, baseline=["", ""]).agreement == 0
+
+
+def test_the_difference_of_f1_is_paired_and_is_none_to_the_baseline_itself() -> None:
+    golds = [question("Rome", name=str(number)) for number in range(200)]
+    answers = ["Venice" if number % 3 else "Rome" for number in range(200)]
+    better = ["Rome" if number % 10 == 1 else text for number, text in enumerate(answers)]
+    found = [score(each, answer(text)) for each, text in zip(golds, better, strict=True)]
+    gained = sum(one != other for one, other in zip(answers, better, strict=True))
+    assert figures(found, seconds=1).f1_difference is None, "without the baseline's answers"
+    itself = figures(found, seconds=1, baseline=better).f1_difference
+    assert itself is not None and (itself.value, itself.low, itself.high) == (0, 0, 0)
+    total = figures(found, seconds=1, baseline=answers)
+    assert total.f1_difference is not None
+    assert total.f1_difference.value == pytest.approx(100 * gained / 200)
+    assert 0 < total.f1_difference.low < total.f1_difference.value < total.f1_difference.high
+    spread = total.f1_interval.high - total.f1_interval.low
+    assert total.f1_difference.high - total.f1_difference.low < 0.7 * spread
 
 
 def test_questions_that_share_an_id_are_still_compared_one_by_one() -> None:
     found = [score(question("Rome", name="1"), answer("Rome")), score(question("Rome", name="1"), answer("Venice"))]
-    assert summarise(found, seconds=1, baseline=["Rome", "Venice"]).agreement == 100
+    assert figures(found, seconds=1, baseline=["Rome", "Venice"]).agreement == 100
 
 
 def test_a_gold_answer_of_articles_alone_does_not_count() -> None:
@@ -225,8 +242,8 @@ def test_a_gold_answer_of_articles_alone_does_not_count() -> None:
 
 
 def test_a_group_of_long_texts_is_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accuracy, "CHARACTERS_AT_ONCE", 100)
-    monkeypatch.setattr(accuracy, "TURN_S", 1e9)
+    monkeypatch.setattr(scoring, "CHARACTERS_AT_ONCE", 100)
+    monkeypatch.setattr(scoring, "TURN_S", 1e9)
     sizes: list[int] = []
 
     def answer_all(queries: Sequence[Query]) -> tuple[list[Answer], float]:

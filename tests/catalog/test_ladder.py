@@ -1,0 +1,69 @@
+"""The ladder of optimisation: what each backend is compared with, whatever is chosen and in whatever order."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from qa_backends import catalog
+from qa_backends.catalog import Backend
+from qa_backends.errors import UnknownBackend
+
+NAMES = [each.name for each in catalog.BACKENDS]
+
+
+def before(name: str) -> str | None:
+    found = catalog.before(catalog.backend(name))
+    return found.name if found else None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("baseline", None),
+        ("pruned", "baseline"),
+        ("pruned-ort", "pruned"),
+        ("pruned-ort-fused", "pruned-ort"),
+        ("pruned-ort-fp16", "pruned-ort-fused"),
+        ("baseline-ort", "baseline"),
+        ("baseline-ort-fp16", "baseline-ort-fused"),
+        ("pruned-fake-last", "pruned"),
+    ],
+)
+def test_the_step_before_lacks_the_last_thing_that_was_done(name: str, expected: str | None) -> None:
+    assert before(name) == expected
+
+
+def test_a_row_can_name_the_step_before_itself() -> None:
+    after = Backend("pruned", "checkpoint", "fake", after="pruned-ort")
+    assert catalog.before(after) == catalog.backend("pruned-ort")
+    with pytest.raises(UnknownBackend, match="no backend 'nobody'"):
+        catalog.before(Backend("pruned", "checkpoint", "fake", after="nobody"))
+
+
+def test_a_row_for_fewer_devices_is_not_the_step_before_itself() -> None:
+    assert catalog.before(Backend("pruned", "checkpoint", "pytorch", devices=("cpu",))) == catalog.backend("baseline")
+
+
+def test_steps_that_were_not_chosen_are_climbed_over() -> None:
+    last = catalog.backend("pruned-ort-fp16")
+    assert catalog.nearest(last, NAMES) == "pruned-ort-fused"
+    assert catalog.nearest(last, ["baseline", "pruned"]) == "pruned"
+    assert catalog.nearest(catalog.backend("baseline-ort-fp16"), ["baseline", "pruned"]) == "baseline"
+    assert catalog.nearest(last, ["pruned-ort-fp16"]) is None
+    assert catalog.nearest(catalog.backend("baseline"), NAMES) is None
+
+
+def test_the_order_is_the_ladders_whatever_order_backends_come_in() -> None:
+    every = [
+        *catalog.BACKENDS,
+        *(catalog.backend(name) for name in ("baseline-ort", "baseline-ort-fp16", "pruned-fake")),
+    ]
+    expected = [
+        "baseline", "pruned", "pruned-ort", "pruned-ort-fused", "pruned-ort-fp16", "pruned-fake", "baseline-ort",
+        "baseline-ort-fp16",
+    ]  # fmt: skip
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(every, len(every))
+        assert [each.name for each in catalog.ladder(shuffled)] == expected

@@ -1,0 +1,148 @@
+"""Names resolve to a family and a backend; what cannot run is not offered, and says why when it is asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers import BASELINE, ROOT
+
+from qa_backends import catalog
+from qa_backends.catalog import Backend, Family
+from qa_backends.checkpoints.manifest import intact, read_manifest
+from qa_backends.errors import UnknownBackend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    AddFile = Callable[[str, str], None]
+
+MINILM = catalog.family("minilm")
+
+
+def test_names_resolve_to_family_and_backend() -> None:
+    assert [each.name for each in catalog.resolve("pruned")] == [catalog.default_family(), "pruned"]
+    assert [each.name for each in catalog.resolve("bert-large/pruned")] == ["bert-large", "pruned"]
+    assert [each.name for each in catalog.resolve("pruned", "bert-large")] == ["bert-large", "pruned"]
+    for name, family in (("nothing", None), ("nobody/pruned", None), ("minilm/pruned", "bert-large")):
+        with pytest.raises(UnknownBackend, match=r"Choose one of|Leave one"):
+            catalog.resolve(name, family)
+
+
+def test_the_family_can_be_set_for_a_whole_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QA_FAMILY", "bert-large")
+    assert catalog.default_family() == "bert-large"
+    assert catalog.resolve("pruned")[0].name == "bert-large"
+    monkeypatch.setenv("QA_FAMILY", "nobody")
+    with pytest.raises(UnknownBackend, match=r"no family 'nobody'\. Choose one of: minilm, bert-large"):
+        catalog.default_family()
+
+
+REGISTERED = """
+import json
+from qa_backends import catalog
+from qa_backends.errors import UnknownBackend
+
+minilm = catalog.family("minilm")
+catalog.register(catalog.Family("solo", "Alone", (minilm.checkpoints[0], ("tiny", minilm.checkpoints[1][1]))))
+said = {}
+for name in ("solo/baseline", "solo/tiny-ort", "minilm/tiny", "solo/pruned"):
+    try:
+        said[name] = [each.title for each in catalog.resolve(name)]
+    except UnknownBackend as error:
+        said[name] = str(error)
+print(json.dumps([[each.name for each in catalog.families()], said]))
+"""
+
+
+def test_a_family_that_came_at_run_time_is_resolved_with_its_own_checkpoints() -> None:
+    done = subprocess.run([sys.executable, "-c", REGISTERED], cwd=ROOT, capture_output=True, text=True, check=True)
+    families, said = json.loads(done.stdout)
+    assert families == ["minilm", "bert-large", "solo"]
+    assert said == {
+        "solo/baseline": ["Alone", "Baseline"],
+        "solo/tiny-ort": ["Alone", "Tiny, ONNX"],
+        "minilm/tiny": "The family 'minilm' has no checkpoint 'tiny', but these: baseline, pruned.",
+        "solo/pruned": "The family 'solo' has no checkpoint 'pruned', but these: baseline, tiny.",
+    }
+
+
+def test_what_the_family_has_no_checkpoint_for_is_not_offered() -> None:
+    solo = Family("solo", "Alone", MINILM.checkpoints[:1])
+    assert [each.name for each in catalog.offered(solo)] == ["baseline"]
+    assert catalog.offered(MINILM) == list(catalog.BACKENDS)
+
+
+GPU_ONLY = """
+    from qa_backends.engines.fake import Fake
+
+
+    class Graphics(Fake):
+        title = "Graphics"
+        short = "graphics"
+        label = "Graphics"
+        devices = ("cuda",)
+"""
+
+
+def test_what_the_device_cannot_run_says_so(add_engine: AddFile) -> None:
+    add_engine("graphics", GPU_ONLY)
+    graphics, fake = Backend("baseline", "checkpoint", "graphics"), catalog.backend("baseline-fake")
+    refusals = [catalog.unavailable(graphics, "cpu"), catalog.unavailable(fake, "cuda")]
+    assert [str(each) for each in refusals] == [
+        "Baseline, Graphics cannot run on the CPU. Choose another device: it runs on GPU.",
+        "Baseline, Fake cannot run on the GPU. Choose another device: it runs on CPU.",
+    ]
+    assert catalog.unavailable(graphics, "cuda") is None and catalog.unavailable(fake, "cpu") is None
+    assert "cannot run on the abacus" in str(catalog.unavailable(fake, "abacus"))
+    nowhere = Backend("baseline", "checkpoint", "fake", devices=("cuda",))
+    assert "it runs on no device" in str(catalog.unavailable(nowhere, "cpu"))
+
+
+def test_a_device_is_offered_what_it_can_run() -> None:
+    assert catalog.offered(MINILM, "cpu") == catalog.offered(MINILM, "cuda") == list(catalog.BACKENDS)
+    assert catalog.offered(MINILM, "abacus") == []
+
+
+LACKING_ENGINE = """
+    from qa_backends.engines.fake import Fake
+
+
+    class Lacking(Fake):
+        title = "Lacking"
+        short = "lacking"
+        packages = ("json", "a_package_nobody_has")
+        install = "pip install it"
+"""
+LACKING_STEP = """
+    from dataclasses import replace
+
+    from qa_backends.artefacts.steps.onnx import STEP as ONNX
+
+    STEP = replace(ONNX, name="onnx-lacking", short="lacking", packages=("nobody_has_this",), install="install that")
+"""
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(add_engine: AddFile, add_step: AddFile) -> None:
+    add_engine("lacking", LACKING_ENGINE)
+    add_step("onnx-lacking", LACKING_STEP)
+    assert [
+        str(catalog.unavailable(each))
+        for each in (Backend("baseline", "checkpoint", "lacking"), Backend("pruned", "onnx-lacking", "onnxruntime"))
+    ] == [
+        "Lacking needs the package 'a_package_nobody_has'. Install it: pip install it",
+        "The step 'onnx-lacking' needs the package 'nobody_has_this'. Install it: install that",
+    ]
+    assert catalog.unavailable(catalog.backend("pruned-ort")) is None
+
+
+def test_the_pruned_checkpoint_is_smaller_and_says_so() -> None:
+    pruned = BASELINE.parent / "pruned"
+    assert intact(BASELINE) and intact(pruned)
+    before, after = read_manifest(BASELINE), read_manifest(pruned)
+    assert after.encoder_parameters <= 0.5 * before.encoder_parameters
+    assert after.bytes < before.bytes
+    assert after.settings["teacher"] == before.files["model.safetensors"]

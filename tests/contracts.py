@@ -1,0 +1,95 @@
+"""What every backend promises, as checks: for those of the catalogue, and for one that was added a minute ago."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from helpers import QUESTION, TEXT
+
+from qa_backends import catalog
+from qa_backends.artefacts.compare import logit_difference
+from qa_backends.catalog import Backend
+from qa_backends.contract import Query, Windows
+from qa_backends.progress import UNWATCHED
+
+if TYPE_CHECKING:
+    from qa_backends.catalog import Family
+    from qa_backends.runtime import Runtime, Turn
+
+QUERIES = (Query(QUESTION, TEXT), Query("What bore fruit?", TEXT * 40))
+"""One that fits a window, and one that needs several."""
+
+
+def check_backend(runtime: Runtime, family: Family, backend: Backend, device: str) -> None:
+    """All of the contract, on a device that this machine has; or, of a backend that cannot run here, a way to mend it.
+
+    Its logits may differ by the tolerance that its row derives, from PyTorch's on the same checkpoint.
+    """
+    if refusal := catalog.unavailable(backend, device):
+        assert refusal.reason.endswith(".") and refusal.remedy
+        return
+    runtime.make_ready(family, backend, device, UNWATCHED)
+    with runtime.turn(device) as turn:
+        _answers_from_the_text(turn, family, backend)
+        for query in QUERIES:
+            windows = turn.prepare(family, query).windows
+            _agrees_with_pytorch(turn, family, backend, windows)
+            _computes_a_window_the_same_alone_and_in_a_batch(turn, family, backend, windows)
+        _says_what_ran(turn, family, backend)
+        _is_loaded_again(turn, family, backend)
+
+
+def _answers_from_the_text(turn: Turn, family: Family, backend: Backend) -> None:
+    reading = turn.answer(family, backend, turn.prepare(family, QUERIES[0]))
+    answer, times = reading.answer, reading.times
+    assert reading.backend == f"{family.name}/{backend.name}"
+    assert 0 <= answer.confidence <= 1
+    assert np.isfinite([answer.score, answer.null_score]).all()
+    if answer.span:
+        assert TEXT[answer.span.start : answer.span.end] == answer.text != ""
+    else:
+        assert answer.text == ""
+    assert min(times.tokenise_s, times.forward_s, times.decode_s) > 0
+
+
+def _agrees_with_pytorch(turn: Turn, family: Family, backend: Backend, windows: Windows) -> None:
+    plain = turn.runtime.get(family, Backend(backend.checkpoint, "checkpoint", "pytorch"), turn.device).engine
+    expected, found = plain.forward(windows), turn.runtime.get(family, backend, turn.device).engine.forward(windows)
+    assert found.start.shape == found.end.shape == windows.input_ids.shape
+    assert found.start.dtype == found.end.dtype == np.float32
+    assert found.shape[0] >= windows.n_windows and found.shape[1] >= windows.seq_len, "what was computed holds it all"
+    assert logit_difference(expected, found, windows) <= backend.tolerance
+
+
+def _computes_a_window_the_same_alone_and_in_a_batch(
+    turn: Turn, family: Family, backend: Backend, windows: Windows
+) -> None:
+    engine = turn.runtime.get(family, backend, turn.device).engine
+    together = engine.forward(windows)
+    largest = max(1.0, float(np.abs(together.start[windows.attention_mask == 1]).max()))
+    for number in range(windows.n_windows):
+        alone = engine.forward(windows.select(np.array([number])))
+        length = alone.start.shape[1]
+        for one, other in ((alone.start, together.start), (alone.end, together.end)):
+            assert np.abs(one[0] - other[number, :length]).max() <= backend.tolerance * largest
+
+
+def _says_what_ran(turn: Turn, family: Family, backend: Backend) -> None:
+    loaded = turn.runtime.get(family, backend, turn.device)
+    ran = loaded.ran
+    if turn.device == "cpu":
+        assert ran.device == "CPU"
+    else:
+        assert ran.device != "CPU" and "CPU" not in ran.provider
+    assert ran.precision == backend.precision or ran.notes, "what is not as the row says is explained"
+    assert ran.threads >= 1
+    assert ran.file_hash in loaded.manifest.files.values()
+    assert set(ran.fused_ops) <= set(loaded.manifest.fused_ops)
+
+
+def _is_loaded_again(turn: Turn, family: Family, backend: Backend) -> None:
+    prepared = turn.prepare(family, QUERIES[0])
+    first = turn.answer(family, backend, prepared).answer
+    turn.runtime.drop(family, backend.name, turn.device)
+    assert turn.answer(family, backend, prepared).answer.text == first.text

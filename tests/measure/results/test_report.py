@@ -1,0 +1,96 @@
+"""The tables of the README and the model card: what they show, and what they refuse to show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from measure.invented import benchmark_record
+
+from qa_backends.errors import InputError
+from qa_backends.measure.results.files import read_benchmark, read_overhead, read_quality
+from qa_backends.measure.results.records import Against, Benchmark
+from qa_backends.measure.results.report import quality_table, refreshed, table, with_table
+from qa_backends.measure.timing.statistics import Ratio
+from qa_backends.paths import ACCURACY, BENCHMARK, OVERHEAD
+
+SHIPPED = read_benchmark(BENCHMARK)
+COST = read_overhead(OVERHEAD)
+
+
+def cells(text: str) -> dict[str, list[str]]:
+    """The table's lines by their first cell."""
+    lines = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("| `")]
+    return {line[0].strip(" `"): [cell.strip() for cell in line[1:]] for line in lines}
+
+
+def but(benchmark: Benchmark, **other: Any) -> Benchmark:
+    """With fields of every record replaced."""
+    return replace(benchmark, rows=tuple(replace(each, **other) for each in benchmark.rows))
+
+
+def test_the_readme_says_every_ratio_as_the_page_does() -> None:
+    shown = cells(table(SHIPPED, COST))
+    assert list(shown) == list(dict.fromkeys(each.name for each in SHIPPED.rows if each.order == "equal"))
+    ratios = {
+        each.name: each.against_baseline.ratio
+        for each in SHIPPED.rows
+        if each.against_baseline and (each.tokens, each.batch) == (384, 1)
+    }
+    assert {name: line[-2] for name, line in shown.items()} == {"baseline": "1"} | {
+        name: str(ratio) for name, ratio in ratios.items()
+    }
+    tie = but(SHIPPED, against_baseline=Against(1.01, 0.98, 1.03, 30, "minilm/baseline"))
+    assert {line[-2] for line in cells(table(tie, COST)).values()} == {str(Ratio(1.01, 0.98, 1.03, 30))}
+
+
+def test_the_readme_shows_what_was_measured_and_on_what() -> None:
+    text = table(SHIPPED, COST)
+    line = cells(text)["pruned-ort"]
+    single = {each.tokens: each for each in SHIPPED.rows if (each.name, each.batch) == ("pruned-ort", 1)}
+    assert line[5:8] == [f"{single[length].p50_ms:.1f}" for length in (32, 128, 384)]
+    best = max(each.questions_per_second for each in SHIPPED.rows if each.name == "pruned-ort" and each.batch > 1)
+    assert line[-1].startswith(f"{best:.0f} (batches of ")
+    for said in (SHIPPED.machine.processor, SHIPPED.machine.date, f"torch {SHIPPED.machine.versions['torch']}"):
+        assert said in text
+
+
+def test_the_model_card_shows_the_difference_of_f1_with_its_interval() -> None:
+    text = quality_table()
+    head = [cell.strip() for cell in text.splitlines()[0].strip("| ").split("|")]
+    place = head.index("F1 against baseline") - 1
+    shown = {name: line[place] for name, line in cells(text).items()}
+    assert shown["baseline"] == ""
+    measured = {each.name: each.f1_difference for each in read_quality(ACCURACY) if each.data == "dev-v2.0.json"}
+    assert measured["pruned"] is not None and "to" in shown["pruned"]
+    assert shown == {name: str(measured[name] or "") for name in shown}
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "said"),
+    [
+        (but(SHIPPED, checkpoint="of other weights"), "measured on other weights"),
+        (but(SHIPPED, checkpoint=None), "measured on other weights"),
+        (but(SHIPPED, backend="atlantis/baseline"), "measured on other weights"),
+        (replace(SHIPPED, rows=()), "The results lack"),
+        (replace(SHIPPED, alone=()), "The results lack"),
+        (replace(SHIPPED, rows=tuple(each for each in SHIPPED.rows if each.tokens != 32)), "lack baseline at 32, 128"),
+        (replace(SHIPPED, rows=tuple(each for each in SHIPPED.rows if each.batch == 1)), "in batches"),
+        (replace(SHIPPED, rows=(benchmark_record(1.0),)), "The results lack"),
+    ],
+)
+def test_results_that_do_not_carry_the_table_get_a_sentence(benchmark: Benchmark, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        table(benchmark, COST)
+    with pytest.raises(InputError, match="own cost at 128"):
+        table(SHIPPED, replace(COST, rows=COST.rows[:1]))
+
+
+def test_a_document_without_a_place_for_the_table_is_left_alone() -> None:
+    with pytest.raises(InputError, match="has no part between"):
+        with_table("# A document", "| a table |")
+    for path, content in refreshed().items():
+        before = path.read_text(encoding="utf-8")
+        assert content.splitlines()[0] == before.splitlines()[0]
+        assert with_table(before, "").replace("\n", "") == with_table(content, "").replace("\n", "")

@@ -1,0 +1,57 @@
+"""Whether a measurement is about the weights that are here now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from measure.invented import benchmark_record
+
+from qa_backends import catalog
+from qa_backends.catalog import Family
+from qa_backends.checkpoints.sources import Source
+from qa_backends.measure.results.shipped import checkpoint_hash, measured_on_current_weights, shipped_quality
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MINILM = catalog.family("minilm")
+CURRENT = {name: checkpoint_hash(MINILM, catalog.backend(name)) for name in ("baseline", "pruned")}
+NOT_HERE = Family("not-here", "Never downloaded", (("baseline", Source(repository="nobody/nothing")),))
+
+
+@pytest.mark.parametrize(
+    ("backend", "checkpoint", "expected"),
+    [
+        ("minilm/baseline", CURRENT["baseline"], True),
+        ("minilm/pruned-ort-fp16", CURRENT["pruned"], True),
+        ("minilm/pruned-ort-fp16", CURRENT["baseline"], False),
+        ("minilm/baseline", "of other weights", False),
+        ("minilm/baseline", None, False),
+        ("minilm/hf-pipeline", CURRENT["baseline"], True),
+        ("minilm/hf-pipeline", CURRENT["pruned"], False),
+        ("minilm/nobody-knows", CURRENT["baseline"], False),
+        ("atlantis/baseline", CURRENT["baseline"], False),
+        ("not-here/baseline", None, False),
+        ("not-here/pruned", None, False),
+        ("baseline", CURRENT["baseline"], False),
+        ("", None, False),
+    ],
+)
+def test_only_known_weights_that_are_here_count_as_current(
+    backend: str, checkpoint: str | None, expected: bool
+) -> None:
+    catalog.register(NOT_HERE)
+    record = benchmark_record(1.0, backend=backend, checkpoint=checkpoint)
+    assert measured_on_current_weights(record) is expected
+
+
+def test_the_shipped_quality_is_that_of_these_very_weights(tmp_path: Path) -> None:
+    found = shipped_quality(MINILM, catalog.backend("pruned-ort"), "cuda")
+    assert found is not None and found.n == 11_873 and found.limit is None
+    assert found.device == "cpu", "measured on another device, where there is none of this one"
+    assert found.f1_difference is not None and found.f1_difference.low < found.f1_difference.high
+    impostor = Family("minilm", "Other weights", (("baseline", MINILM.source("pruned")), ("pruned", Source(tmp_path))))
+    assert shipped_quality(impostor, catalog.backend("baseline")) is None
+    assert shipped_quality(impostor, catalog.backend("pruned")) is None, "weights that are not there"
+    assert shipped_quality(NOT_HERE, catalog.backend("baseline")) is None, "weights that are not known"

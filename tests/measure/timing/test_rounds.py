@@ -1,0 +1,91 @@
+"""Backends taking turns, on invented ones that take a known time."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qa_backends.contract import StageTimes
+from qa_backends.measure.timing.rounds import WARM_UP_RUNS, Samples, blocks_for, take_turns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def run_of(seconds: float, calls: list[str] | None = None, name: str = "") -> Callable[[], StageTimes]:
+    """A run that says it took so long, and notes that it was called."""
+
+    def run() -> StageTimes:
+        if calls is not None:
+            calls.append(name)
+        return StageTimes(0.0, 0.0, seconds, 0.0)
+
+    return run
+
+
+def sleeping(seconds: float) -> StageTimes:
+    time.sleep(seconds)
+    return StageTimes(0.0, 0.0, seconds, 0.0)
+
+
+def test_backends_take_turns_in_alternating_order_after_warming_up() -> None:
+    calls: list[str] = []
+    runs = {name: run_of(0.001, calls, name) for name in "ab"}
+    *_, samples = take_turns(runs, seconds=60, rounds=3)
+    warm, rest = calls[: 2 * WARM_UP_RUNS], calls[2 * WARM_UP_RUNS :]
+    assert samples.warm_up_runs == WARM_UP_RUNS
+    assert warm.count("a") == warm.count("b") == WARM_UP_RUNS
+    blocks = [name for at, name in enumerate(rest) if at == 0 or rest[at - 1] != name]
+    assert blocks == ["a", "b", "a", "b"], "a b, b a, a b: equal neighbours run together"
+    assert len(samples.times["a"]) == len(samples.times["b"]) == 1 + 3 + 3
+
+
+def test_where_five_rounds_do_not_fit_nothing_is_claimed() -> None:
+    began = time.perf_counter()
+    assert list(take_turns({"a": partial(sleeping, 0.1), "b": partial(sleeping, 0.1)}, seconds=0.5)) == []
+    assert time.perf_counter() - began < 2
+
+
+def test_the_time_given_is_kept() -> None:
+    began = time.perf_counter()
+    *_, samples = take_turns({"a": partial(sleeping, 0.005), "b": partial(sleeping, 0.005)}, seconds=1.0)
+    assert time.perf_counter() - began < 2.0
+    assert samples.speed_up("b", "a") is not None
+    assert 0.5 < samples.spent_s < 2.0
+
+
+def test_the_time_given_is_for_measuring_and_not_for_whoever_looks_on() -> None:
+    """Somebody who draws after every round, for longer than the round took, gets as many rounds."""
+
+    def rounds(looking_s: float) -> Samples:
+        samples = Samples()
+        for samples in take_turns({"a": partial(sleeping, 0.002), "b": partial(sleeping, 0.002)}, seconds=0.8):
+            time.sleep(looking_s)
+        return samples
+
+    undisturbed, watched = rounds(0), rounds(0.1)
+    assert len(undisturbed.blocks) >= 5
+    assert len(watched.blocks) > 0.6 * len(undisturbed.blocks)
+    assert watched.spent_s < 1.3
+
+
+def test_samples_that_were_handed_out_do_not_grow() -> None:
+    handed_out = list(take_turns({"a": run_of(0.001), "b": run_of(0.001)}, seconds=60, rounds=6))
+    assert [len(each.blocks) for each in handed_out] == [1, 2, 3, 4, 5, 6]
+    for each in handed_out:
+        assert len(each.times["a"]) == len(each.times["b"]) == sum(each.blocks)
+
+
+def test_a_backend_that_took_no_turns_is_compared_with_none() -> None:
+    *_, samples = take_turns({"a": run_of(0.001), "b": run_of(0.002)}, seconds=60, rounds=6)
+    assert samples.speed_up("a", "b") is not None
+    assert samples.speed_up("a", "c") is None and samples.speed_up("c", "a") is None
+
+
+@pytest.mark.parametrize(("runs", "rounds", "per_block"), [(5, 5, 1), (6, 6, 1), (9, 5, 2), (30, 11, 3), (31, 11, 3)])
+def test_few_runs_come_in_small_blocks_so_that_there_are_five_rounds(runs: int, rounds: int, per_block: int) -> None:
+    assert blocks_for(runs) == (rounds, per_block)
+    assert rounds >= 5 and runs <= 1 + (rounds - 1) * per_block < runs + per_block

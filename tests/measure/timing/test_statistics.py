@@ -1,0 +1,248 @@
+"""Statements made of samples, on invented numbers."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from qa_backends.measure.timing.statistics import (
+    Difference,
+    Ratio,
+    between_runs,
+    interval_of_mean,
+    paired_difference,
+    percentiles,
+    speed_up,
+    unstable,
+)
+
+
+def test_the_ratio_is_that_of_medians_and_its_interval_holds_it() -> None:
+    noise = np.random.default_rng(1).normal(1, 0.02, size=(2, 40))
+    ratio = speed_up(list(0.030 * noise[0]), list(0.010 * noise[1]))
+    assert ratio is not None
+    assert ratio.value == pytest.approx(3.0, rel=0.03)
+    assert ratio.low <= ratio.value <= ratio.high
+    assert 0 < ratio.high - ratio.low < 0.2
+    assert not ratio.tie and ratio.runs == 40
+    assert ratio.sentence().startswith(f"{ratio.value:.2f}× faster [")
+
+
+def test_the_interval_is_the_same_for_the_same_samples() -> None:
+    samples = list(np.random.default_rng(2).gamma(5, 1, size=30)), list(np.random.default_rng(3).gamma(5, 1, size=30))
+    assert speed_up(*samples) == speed_up(*samples)
+
+
+def test_no_difference_is_a_tie() -> None:
+    rng = np.random.default_rng(4)
+    ratio = speed_up(list(rng.normal(1, 0.2, 30)), list(rng.normal(1, 0.2, 30)))
+    assert ratio is not None and ratio.tie
+    assert ratio.sentence().startswith("a tie with the baseline [")
+
+
+def test_slower_is_said_as_slower() -> None:
+    ratio = speed_up([1.0] * 6, [2.0] * 6)
+    assert ratio is not None
+    assert ratio.sentence() == "2.00× slower [2.00–2.00], 6 runs"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [
+        (Ratio(3.41, 3.18, 3.63, 24), "3.4× [3.2–3.6]"),
+        (Ratio(1.041, 1.012, 1.078, 24), "1.04× [1.01–1.08]"),
+        (Ratio(1.041, 1.003, 1.078, 24), "1.041× [1.003–1.078]"),
+        (Ratio(1.9, 1.901, 1.904, 24), "1.900× [1.901–1.904]"),
+        (Ratio(0.953, 0.944, 0.955, 24), "0.95× [0.94–0.95]"),
+        (Ratio(0.99, 0.971, 1.018, 24), "tie [0.97–1.02]"),
+        (Ratio(1.0, 0.6, 1.4, 24), "tie [0.6–1.4]"),
+        (Ratio(1.00002, 1.00001, 1.00003, 24), "tie [1.00–1.00]"),
+    ],
+)
+def test_a_ratio_is_said_in_as_many_digits_as_mean_something(ratio: Ratio, said: str) -> None:
+    assert str(ratio) == said
+
+
+@pytest.mark.parametrize(
+    ("difference", "said"),
+    [
+        (Difference(-2.41, -3.12, -1.73), "−2.4 [−3.1 to −1.7]"),
+        (Difference(0.31, 0.26, 0.38), "+0.31 [+0.26 to +0.38]"),
+        (Difference(-0.27, -0.79, 0.27), "tie [−0.8 to +0.3]"),
+        (Difference(0.5, 0.02, 0.9), "+0.50 [+0.02 to +0.90]"),
+        (Difference(0.2, -0.01, 0.5), "tie [0.0 to +0.5]"),
+        (Difference(0.0, 0.0, 0.0), "tie [0.00 to 0.00]"),
+    ],
+)
+def test_a_difference_is_said_with_its_sign_and_one_that_may_be_none_is_a_tie(
+    difference: Difference, said: str
+) -> None:
+    assert str(difference) == said
+
+
+def numbers(text: str) -> list[float]:
+    return [float(each.replace("−", "-")) for each in re.findall(r"[−+]?\d+\.\d+", text)]
+
+
+@given(st.lists(st.floats(0.01, 200), min_size=2, max_size=2).map(sorted), st.floats(0, 1))
+@example([1.0, 1.1], 0.4)
+@example([1.00005, 1.1], 0.4)
+@example([0.99995, 0.99996], 0.5)
+@example([1.901, 1.904], 0.5)
+def test_the_words_of_a_ratio_never_say_faster_of_what_may_be_as_fast(ends: list[float], at: float) -> None:
+    low, high = ends
+    ratio = Ratio(low + at * (high - low), low, high, 30)
+    said = ratio.sentence()
+    assert ("tie" in said) is ratio.tie
+    if not ratio.tie:
+        assert ("faster" in said, "slower" in said) == (low > 1, high < 1)
+        assert 1.0 not in numbers(str(ratio)) + numbers(said)
+        assert all(each > 1 for each in numbers(said)), "so many times as fast, or as slow"
+    shown_low, shown_high = numbers(str(ratio))[-2:]
+    assert (shown_low < shown_high) is (round(low, 4) != round(high, 4))
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=2).map(sorted), st.floats(0, 1))
+@example([0.00005, 0.3], 0.5)
+@example([-0.3, -0.00006], 0.5)
+def test_the_words_of_a_difference_never_show_none_as_some(ends: list[float], at: float) -> None:
+    low, high = ends
+    difference = Difference(low + at * (high - low), low, high)
+    shown = numbers(str(difference))
+    assert difference.tie or 0.0 not in shown
+    assert (shown[-2] < shown[-1]) is (round(low, 4) != round(high, 4))
+
+
+def test_four_pairs_are_too_few_for_an_interval() -> None:
+    assert speed_up([1.0] * 4, [2.0] * 4) is None
+    assert speed_up([1.0] * 9, [2.0] * 4) is None
+    assert speed_up([1.0] * 5, [2.0] * 5) is not None
+
+
+def test_a_round_that_was_slow_for_all_does_not_widen_the_interval() -> None:
+    slow_rounds = np.where(np.arange(40) % 2, 1.0, 5.0)
+    together = speed_up(list(3 * slow_rounds), list(slow_rounds))
+    assert together is not None
+    assert together.value == pytest.approx(3.0)
+    assert together.high - together.low < 1e-9
+
+
+def test_the_luckiest_of_many_is_quoted_with_a_wider_interval_than_one_alone() -> None:
+    rng = np.random.default_rng(6)
+    samples = list(rng.normal(2, 0.2, 40)), list(rng.normal(1, 0.1, 40))
+    alone, of_two, of_ten = (speed_up(*samples, among=among) for among in (1, 2, 10))
+    assert alone is not None and of_two is not None and of_ten is not None
+    assert alone.value == of_two.value == of_ten.value
+    assert of_ten.low < of_two.low < alone.low
+    assert alone.high < of_two.high < of_ten.high
+
+
+def test_an_interval_for_many_holds_for_all_of_them_as_often_as_it_says() -> None:
+    """Ten candidates that are as fast as the reference: the luckiest is called a tie nineteen times of twenty."""
+    rng = np.random.default_rng(7)
+    trials, candidates = 60, 10
+    wrong = {1: 0, candidates: 0}
+    for _ in range(trials):
+        reference, *others = rng.normal(1, 0.05, size=(candidates + 1, 30))
+        for among in wrong:
+            ratios = [speed_up(list(reference), list(each), among=among) for each in others]
+            best = max((each for each in ratios if each), key=lambda each: each.value)
+            wrong[among] += not best.tie
+    assert wrong[candidates] <= 0.15 * trials < 2 * wrong[1]
+
+
+def test_the_90th_percentile_needs_thirty_runs() -> None:
+    assert percentiles(list(range(29))).p90_s is None
+    many = percentiles([float(each) for each in range(1, 101)])
+    assert many.p50_s == 50.5
+    assert many.p90_s == pytest.approx(90.1)
+    with pytest.raises(ValueError, match="no samples"):
+        percentiles([])
+
+
+def test_the_99th_percentile_needs_a_thousand_runs() -> None:
+    assert percentiles([1.0] * 999).p99_s is None
+    assert percentiles([float(each) for each in range(1, 1001)]).p99_s == pytest.approx(990.01)
+
+
+def test_runs_of_one_round_do_not_count_as_independent() -> None:
+    """Rounds that differ while their runs are alike: the interval is that of the rounds."""
+    rng = np.random.default_rng(5)
+    level = np.repeat(rng.normal(1, 0.2, size=12), 3)
+    slow, fast = list(3 * np.ones(36)), list(level)
+    by_round, by_run = speed_up(slow, fast, [3] * 12), speed_up(slow, fast)
+    assert by_round is not None and by_run is not None
+    assert by_round.value == by_run.value
+    assert by_round.high - by_round.low > 1.2 * (by_run.high - by_run.low)
+
+
+def test_runs_of_one_round_do_not_count_as_independent_between_two_benchmarks_either() -> None:
+    rng = np.random.default_rng(8)
+    then, now = (list(np.repeat(rng.normal(level, 0.1, size=12), 3)) for level in (2, 1))
+    by_round, by_run = between_runs(then, now, [3] * 12, [3] * 12), between_runs(then, now, [1] * 36, [1] * 36)
+    assert by_round is not None and by_run is not None
+    assert by_round.value == by_run.value == pytest.approx(2, rel=0.15)
+    assert by_round.low < by_round.value < by_round.high
+    assert by_round.high - by_round.low > 1.2 * (by_run.high - by_run.low)
+
+
+def test_rounds_that_were_slow_in_one_benchmark_do_not_cancel_out_in_another() -> None:
+    slow_rounds = list(np.where(np.arange(40) % 2, 1.0, 5.0))
+    found = between_runs(slow_rounds, slow_rounds, [1] * 40, [1] * 40)
+    assert found is not None and found.tie and found.high - found.low > 1
+
+
+def test_two_benchmarks_of_four_rounds_are_too_few_to_compare() -> None:
+    assert between_runs([2.0] * 10, [1.0] * 12, [1, 3, 3, 3], [3] * 4) is None
+    assert between_runs([2.0] * 5, [1.0] * 12, [1] * 5, [3] * 4) is None
+    found = between_runs([2.0] * 5, [1.0] * 15, [1] * 5, [3] * 5)
+    assert found == Ratio(2.0, 2.0, 2.0, 5)
+
+
+def test_rounds_of_different_sizes_are_resampled_whole() -> None:
+    same = speed_up([2.0] * 13, [1.0] * 13, [1, 3, 3, 3, 3])
+    assert same is not None and (same.value, same.low, same.high, same.runs) == (2.0, 2.0, 2.0, 13)
+    assert speed_up([2.0] * 10, [1.0] * 10, [1, 3, 3, 3]) is None, "four rounds are too few"
+
+
+@pytest.mark.parametrize(
+    ("medians", "expected"),
+    [((1.0, 1.0, 1.0), False), ((1.0, 1.05, 1.09), False), ((1.0, 1.05, 1.12), True), ((1.12, 1.0, 1.0), True)],
+)
+def test_a_record_is_unstable_when_its_last_three_blocks_differ(medians: tuple[float, ...], expected: bool) -> None:
+    samples = [9.0] + [value + noise for value in medians for noise in (-0.5, 0.0, 0.5)]
+    assert unstable(samples, [1, 3, 3, 3]) is expected
+
+
+def test_what_came_before_the_last_three_blocks_does_not_make_a_record_unstable() -> None:
+    assert not unstable([5.0, 1.0, 1.0, 1.0], [1, 1, 1, 1])
+    assert not unstable([5.0, 1.0], [1, 1]), "two blocks say nothing yet"
+
+
+def test_a_paired_difference_is_that_of_the_means_as_wide_as_by_hand() -> None:
+    """1,000 questions, of which 60 are answered better and 30 worse, and the others alike."""
+    baseline = np.tile([0.0, 100.0], 500)
+    change = np.zeros(1000)
+    change[:120:2], change[1:60:2] = 100, -100
+    found = paired_difference(baseline + change, baseline)
+    assert found.value == pytest.approx(3.0)
+    # Variance of one difference: 0.09 * 100² - 3²; of their mean a thousandth of that.
+    spread = 1.96 * np.sqrt((0.09 * 100**2 - 3**2) / 1000)
+    assert found.low == pytest.approx(3 - spread, abs=0.2)
+    assert found.high == pytest.approx(3 + spread, abs=0.2)
+    assert not found.tie
+
+
+def test_questions_that_both_find_hard_do_not_widen_what_tells_them_apart() -> None:
+    rng = np.random.default_rng(9)
+    baseline = 100 * (rng.random(2000) < 0.7)
+    other = np.where(rng.random(2000) < 0.05, 100 - baseline, baseline)
+    paired = paired_difference(other.astype(float), baseline.astype(float))
+    apart = [interval_of_mean(each.astype(float)) for each in (other, baseline)]
+    unpaired = np.hypot(*(each.high - each.low for each in apart))
+    assert paired.high - paired.low < 0.5 * unpaired
+    assert not paired.tie and unpaired / 2 > abs(paired.value), "apart, it would be called a tie"

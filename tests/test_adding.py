@@ -1,0 +1,97 @@
+"""docs/adding.md, carried out word for word in a copy of the project: an engine, then a build step."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers import QUESTION, ROOT, TEXT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCUMENT = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+FILE = re.compile(r"^`(qa_backends/[\w/]+\.py)`[^\n]*:\n\n```python\n(.*?)```", re.M | re.S)
+ROW = re.compile(r"```python\n(    Backend\([^\n]*\n)```")
+COPIED = ("qa_backends", "tests", "docs", "app.py", "pyproject.toml", "README.md")
+LAST_ROW = '    Backend("pruned", "onnx-fused-fp16", "onnxruntime"),\n'
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project with both examples of the document in it, and nothing else changed."""
+    place = tmp_path_factory.mktemp("project")
+    for name in COPIED:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, place / name)
+    (place / "assets").symlink_to(ROOT / "assets")
+    files, rows = FILE.findall(DOCUMENT), ROW.findall(DOCUMENT)
+    assert len(files) == len(rows) == 2
+    for path, content in files:
+        (place / path).write_text(content, encoding="utf-8")
+    table = place / "qa_backends" / "catalog" / "backends.py"
+    before = table.read_text(encoding="utf-8")
+    assert LAST_ROW in before
+    table.write_text(before.replace(LAST_ROW, LAST_ROW + "".join(rows)), encoding="utf-8")
+    return place
+
+
+def run(project: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=project, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
+    return done.stdout
+
+
+def test_both_are_listed_with_titles_that_derive_from_their_rows(project: Path) -> None:
+    listed = {each["backend"]: each for each in json.loads(run(project, "-m", "qa_backends", "list", "--json"))}
+    assert listed["minilm/pruned-numpy"]["title"] == "Pruned, ONNX, NumPy"
+    assert listed["minilm/pruned-numpy"]["devices"] == ["cpu"] and listed["minilm/pruned-numpy"]["available"]
+    assert listed["minilm/pruned-ort-basic"]["title"] == "Pruned, simplified"
+    assert "exported, graph simplified, in ONNX Runtime" in listed["minilm/pruned-ort-basic"]["summary"]
+
+
+def test_both_answer_as_the_checkpoint_does_in_pytorch(project: Path) -> None:
+    asked = ("--question", QUESTION, "--context", TEXT, "--json")
+    answers = [
+        json.loads(run(project, "-m", "qa_backends", "answer", "--backend", name, *asked))
+        for name in ("pruned", "pruned-numpy", "pruned-ort-basic")
+    ]
+    assert answers[0]["answer"]
+    for each in answers[1:]:
+        assert each["span"] == answers[0]["span"]
+        assert each["score"] == pytest.approx(answers[0]["score"], abs=1e-3)
+
+
+def test_both_are_benchmarked_as_steps_after_the_one_they_build_on(project: Path) -> None:
+    names = "baseline,pruned,pruned-ort,pruned-numpy,pruned-ort-basic"
+    options = ("--backends", names, "--lengths", "32", "--batches", "1", "--runs", "5", "--json")
+    found = json.loads(run(project, "-m", "qa_backends", "bench", *options))
+    before = {each["backend"]: (each["against_previous"] or {}).get("backend") for each in found["rows"]}
+    assert found["left_out"] == []
+    assert before["minilm/pruned-numpy"] == "minilm/pruned"
+    assert before["minilm/pruned-ort-basic"] == "minilm/pruned-ort"
+
+
+def test_both_are_offered_in_the_page_with_colours_of_their_own(project: Path) -> None:
+    script = (
+        "import json; from qa_backends import catalog;"
+        "from qa_backends.web.shared.choices import backend_choices; from qa_backends.web.shared.palette import colour;"
+        "print(json.dumps({name: [label, colour(name)] for label, name in backend_choices('minilm')}))"
+    )
+    offered = json.loads(run(project, "-c", script))
+    assert offered["pruned-numpy"][0] == "Pruned, ONNX, NumPy"
+    assert offered["pruned-ort-basic"][0] == "Pruned, simplified"
+    colours = [shown for _, shown in offered.values()]
+    assert len(set(colours)) == len(colours) == 7
+
+
+def test_both_pass_the_contract_test(project: Path) -> None:
+    out = run(project, "-m", "pytest", "tests/test_contract.py", "-k", "numpy or basic", "-p", "no:cacheprovider")
+    assert re.search(r"\d+ passed|^\.+", out, re.M) and "no tests ran" not in out

@@ -1,0 +1,88 @@
+"""One contract for every backend that is offered: it answers as the row says, or says how to mend that it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from contracts import check_backend
+from helpers import QUESTION, TEXT
+
+from qa_backends import catalog
+from qa_backends.catalog import Backend, Family
+from qa_backends.contract import Query
+from qa_backends.errors import BackendFailed
+from qa_backends.progress import UNWATCHED
+from qa_backends.runtime import Runtime
+
+MINILM = catalog.family("minilm")
+FAKES = [each for each in catalog.every_backend() if each.engine == "fake" and each.checkpoint == catalog.BASELINE]
+COVERED = (*catalog.BACKENDS, *FAKES)
+CASES = [
+    pytest.param(backend, device, id=f"{backend.name} on {device}", marks=[pytest.mark.gpu] * (device == "cuda"))
+    for backend in COVERED
+    for device in backend.runs_on
+]
+
+
+@pytest.mark.parametrize(("backend", "device"), CASES)
+def test_a_backend_keeps_the_contract(backend: Backend, device: str, runtime: Runtime) -> None:
+    check_backend(runtime, MINILM, backend, device)
+
+
+def test_the_contract_covers_all_that_is_offered() -> None:
+    assert {each for family in catalog.families() for each in catalog.offered(family)} <= set(COVERED)
+    assert {each.name for each in FAKES} == {"baseline-fake", "baseline-fake-last"}
+
+
+WRONG = """
+    from qa_backends.engines.pytorch import PyTorch
+
+
+    class Wrong(PyTorch):
+        short = "wrong"
+
+        def forward(self, windows):
+            logits = super().forward(windows)
+            {damage}
+            return logits
+
+        def describe(self):
+            from dataclasses import replace
+
+            return replace(super().describe(), {ran})
+"""
+
+
+@pytest.mark.parametrize(
+    ("damage", "ran"),
+    [
+        ("logits.start[:] += 0.01 * abs(logits.start).max()", ""),
+        ("logits.end[:] = float('nan')", ""),
+        ("logits.start[:, -1] += windows.n_windows - 1", ""),
+        ("pass", "precision='INT8'"),
+        ("pass", "device='GPU of another kind'"),
+        ("pass", "file_hash='0' * 64"),
+    ],
+    ids=["other logits", "no numbers", "a batch that matters", "another precision", "another device", "another file"],
+)
+def test_an_engine_that_breaks_the_contract_is_caught(
+    small_family: Family, add_engine: Callable[[str, str], None], damage: str, ran: str
+) -> None:
+    add_engine("wrong", WRONG.format(damage=damage, ran=ran))
+    with pytest.raises((AssertionError, BackendFailed)):
+        check_backend(Runtime(), small_family, Backend("baseline", "checkpoint", "wrong"), "cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("backend", catalog.BACKENDS, ids=lambda each: each.name)
+def test_on_a_gpu_the_answer_is_the_cpus(backend: Backend, runtime: Runtime) -> None:
+    answers = {}
+    for device in ("cpu", "cuda"):
+        runtime.make_ready(MINILM, backend, device, UNWATCHED)
+        with runtime.turn(device) as turn:
+            answers[device] = turn.answer(MINILM, backend, turn.prepare(MINILM, Query(QUESTION, TEXT))).answer
+    one, other = answers["cpu"], answers["cuda"]
+    assert one.span == other.span
+    assert np.isclose(one.score, other.score, atol=2 * backend.tolerance * max(1.0, abs(one.score)))

@@ -1,0 +1,32 @@
+"""What this process may use is what its container allows, and not what the host has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends import limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def test_a_containers_limits_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "cpu.max").write_text("150000 100000\n")
+    (tmp_path / "memory.max").write_text("1000000000\n")
+    monkeypatch.setattr(limits, "CGROUP", tmp_path)
+    monkeypatch.setattr(limits.os, "sched_getaffinity", lambda _pid: set(range(64)))
+    assert limits.thread_count() == 2
+    assert limits.memory_bytes("cpu") == 1_000_000_000
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    assert limits.thread_count() == 64
+
+
+def test_without_a_container_the_cores_that_may_be_used_and_the_machines_memory_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(limits, "CGROUP", tmp_path / "nowhere")
+    monkeypatch.setattr(limits.os, "sched_getaffinity", lambda _pid: {3, 5, 7})
+    assert limits.thread_count() == 3
+    assert limits.memory_bytes("cpu") == limits.psutil.virtual_memory().total

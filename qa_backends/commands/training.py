@@ -119,9 +119,11 @@ def pack(
 ) -> None:
     """Really remove what was zeroed; packed and masked logits are compared."""
     from qa_backends.checkpoints.packing import pack_checkpoint
+    from qa_backends.limits import limit_threads
     from qa_backends.training.provenance import weights_of
 
     weights_of(checkpoint)
+    limit_threads()
     pack_checkpoint(checkpoint, out, {"source": checkpoint.name})
     _made(out, as_json)
 

@@ -185,10 +185,12 @@ def same_answer(one: Answer, other: Answer) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value that an engine's option can take: what it adds to a backend's title, and to its tolerance."""
+    """A value that an engine's option can take: what it adds to a backend's title and to its tolerance, and the
+    precision it makes the engine compute in, where that is not the artefact's."""
 
     label: str
     tolerance: float = 0.0
+    precision: str = ""
 
 
 class Engine(ABC):

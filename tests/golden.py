@@ -27,9 +27,7 @@ def answers(runtime: Runtime) -> dict[str, Any]:
 
     family, questions = catalog.family("minilm"), own_questions()
     long = "\n\n".join(dict.fromkeys(each.context for each in questions[:TEXTS_OF]))
-    queries = [
-        Query(each.question, each.context if number else long) for number, each in enumerate(questions[::EVERY])
-    ]
+    queries = [Query(each.question, each.context if number else long) for number, each in enumerate(questions[::EVERY])]
     found: dict[str, Any] = {"checkpoints": {}, "answers": {}}
     for backend in catalog.offered(family, "cpu"):
         found["checkpoints"][backend.name] = checkpoint_hash(family, backend)

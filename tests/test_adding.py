@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DOCUMENT = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`(qa_backends/[\w/]+\.py)`[^\n]*:\n\n```python\n(.*?)```", re.M | re.S)
-ROW = re.compile(r"```python\n(    Backend\([^\n]*\n)```")
+ROW = re.compile(r"```text\n(    Backend\([^\n]*\n)```")
 COPIED = ("qa_backends", "tests", "docs", "app.py", "pyproject.toml", "README.md")
 LAST_ROW = '    Backend("pruned", "onnx-fused-fp16", "onnxruntime"),\n'
 

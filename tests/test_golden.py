@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 def test_answers_and_scores_are_what_they_were(runtime: Runtime) -> None:
     kept, found = json.loads(KEPT.read_text(encoding="utf-8")), answers(runtime)
-    assert found["checkpoints"].items() >= kept["checkpoints"].items(), (
-        "the weights are others: python tests/golden.py"
-    )
+    assert found["checkpoints"].items() >= kept["checkpoints"].items(), "the weights are others: python tests/golden.py"
     for name, before in kept["answers"].items():
         for one, other in zip(before, found["answers"][name], strict=True):
             assert (one["text"], one["span"]) == (other["text"], other["span"]), name

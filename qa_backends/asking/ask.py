@@ -171,7 +171,8 @@ def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -
     tokenise_s = statistics.median(turn.prepare(state.family, state.query).tokenise_s for _ in range(TOKENISE_RUNS))
     compared = _fitting(turn, state)
     runs = {each.backend.name: partial(_run, turn, state, each, prepared, tokenise_s) for each in compared}
-    one_each_s = sum(each.reading.times.compute_s for each in compared if each.reading)
+    first = [each.reading.times for each in compared if each.reading]
+    one_each_s = sum(each.forward_s + each.decode_s for each in first)  # a turn does not tokenise again
     try:
         for samples in take_turns(runs, seconds=seconds, one_each_s=one_each_s):
             state.samples = samples

@@ -67,8 +67,10 @@ class Backend:
 
     @property
     def precision(self) -> str:
-        """What the weights are stored in for the engine; a checkpoint is loaded as FP32, however it is stored."""
-        return chain_of(self.artefact)[-1].precision if self.artefact != CHECKPOINT else "FP32"
+        """What the options ask for, else what the weights are stored in; a checkpoint is loaded as FP32."""
+        chosen = [choice.precision for choice in self.choices if choice.precision]
+        stored = chain_of(self.artefact)[-1].precision if self.artefact != CHECKPOINT else "FP32"
+        return chosen[-1] if chosen else stored
 
     @property
     def tolerance(self) -> float:

@@ -70,7 +70,8 @@ def local_folder(source: Source) -> Path:
     """Raises ArtefactError where the folder holds no checkpoint."""
     if source.folder is None or not (source.folder / WEIGHTS).is_file():
         raise ArtefactError(
-            f"{source.folder} holds no {WEIGHTS}. Name a checkpoint's folder, or download the app again if it came with it."
+            f"{source.folder} holds no {WEIGHTS}. Name a checkpoint's folder, or download the app again "
+            "if it came with that."
         )
     return source.folder
 

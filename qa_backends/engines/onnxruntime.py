@@ -31,7 +31,7 @@ class OnnxRuntime(Engine):
 
     title: ClassVar = "ONNX Runtime"
     short: ClassVar = "ort"
-    packages: ClassVar = ("onnxruntime", "onnx", "optimum", "torch", "transformers")
+    packages: ClassVar = ("onnxruntime", "onnx", "torch")
     reads: ClassVar = ("onnx", "onnx-microsoft")
 
     def load(self, artefact: Path, device: str) -> None:

@@ -71,8 +71,10 @@ class Turn:
 
         Raises:
             BackendFailed: the engine died while answering; it is unloaded, so that the next question starts it afresh.
+            Cancelled: ``progress`` says to stop.
         """
         loaded = self.runtime.get(family, backend, self.device, self.progress)
+        self.progress.check()  # loading may have taken long
         batches = split or partial(length_batches, device=self.device)
         try:
             with translated(f"{family.name}/{backend.name}", "answering"):

@@ -38,7 +38,8 @@ SYSTEM_FONTS = ["system-ui", "sans-serif"]
 
 def build_page(runtime: Runtime) -> gr.Blocks:
     """The whole page. Its style goes to ``launch``, see ``launch_options``."""
-    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=False, delete_cache=FILES_KEPT_S) as page:
+    page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=False, delete_cache=FILES_KEPT_S)
+    with page:
         gr.HTML(f'<header class="qa-header"><h1>{TITLE}</h1><p>{INTRODUCTION}</p></header>')
         with gr.Tabs(selected="ask") as tabs:
             with gr.Tab("Ask", id="ask"):

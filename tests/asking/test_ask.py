@@ -1,24 +1,30 @@
-"""A backend that fails loses its own card, and stopping loses nobody's: one question to several backends."""
+"""One question to several backends: who fails loses its own card, stopping loses nobody's, memory is kept within."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from helpers import QUESTION, TEXT
 
 from qa_backends import catalog
-from qa_backends.asking.ask import ask
+from qa_backends.asking.ask import Asking, ask
+from qa_backends.asking.comparison import Comparison, comparison_of
 from qa_backends.contract import Query
 from qa_backends.errors import InputError
-from qa_backends.progress import Cancelled
+from qa_backends.progress import Cancelled, Progress
 from qa_backends.runtime import Runtime
 
 if TYPE_CHECKING:
-    from qa_backends.asking.ask import Asking
-    from qa_backends.catalog import Family
-    from qa_backends.contract import SpanLogits, Windows
+    from pathlib import Path
 
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.contract import SpanLogits, Windows
+    from qa_backends.reader.reader import Prepared
+
+QUERY = Query(QUESTION, TEXT)
 BOTH = [catalog.backend("baseline"), catalog.backend("pruned")]
 
 
@@ -33,10 +39,10 @@ def test_an_engine_that_dies_is_reported_while_the_others_answer(
         raise MemoryError("no memory left on the device")
 
     monkeypatch.setattr(broken, "forward", die)
-    alive, dead = ask(runtime, small_family, BOTH, Query(QUESTION, TEXT), "cpu", seconds=0.2).outcomes
+    alive, dead = ask(runtime, small_family, BOTH, QUERY, "cpu", seconds=0.2).outcomes
     assert alive.reading is not None and alive.error is None
     assert dead.reading is None and "no memory left" in str(dead.error) and "ask again" in str(dead.error)
-    again = ask(runtime, small_family, BOTH, Query(QUESTION, TEXT), "cpu", seconds=0)
+    again = ask(runtime, small_family, BOTH, QUERY, "cpu", seconds=0)
     assert all(each.reading for each in again.outcomes), "asking again must start the backend afresh"
 
 
@@ -55,7 +61,7 @@ def test_an_engine_that_dies_between_turns_loses_its_card_only(
         return real(windows)
 
     monkeypatch.setattr(engine, "forward", die_later)
-    found = ask(runtime, small_family, BOTH, Query(QUESTION, TEXT), "cpu", seconds=1)
+    found = ask(runtime, small_family, BOTH, QUERY, "cpu", seconds=1)
     assert found.outcomes[0].reading is not None
     assert "lost the device" in str(found.outcomes[1].error)
 
@@ -65,7 +71,7 @@ def test_a_build_that_cannot_be_written_is_a_sentence_on_its_card(
 ) -> None:
     monkeypatch.setenv("QA_CACHE", "/proc/nowhere")
     backends = [BOTH[0], catalog.backend("pruned-ort")]
-    found = ask(Runtime(), small_family, backends, Query(QUESTION, TEXT), "cpu", seconds=0)
+    found = ask(Runtime(), small_family, backends, QUERY, "cpu", seconds=0)
     assert found.outcomes[0].reading is not None
     assert "getting ready" in str(found.outcomes[1].error)
 
@@ -79,14 +85,167 @@ def test_a_stop_while_a_backend_is_loaded_ends_the_asking_and_is_nobodys_failure
 
     with pytest.raises(Cancelled):
         ask(
-            runtime, small_family, BOTH, Query(QUESTION, TEXT), "cpu", seconds=0, emit=emit,
+            runtime, small_family, BOTH, QUERY, "cpu", seconds=0, emit=emit,
             stopped=lambda: any("loading small/pruned" in each for each in seen),
         )  # fmt: skip
     assert runtime.ahead() == 0
-    again = ask(runtime, small_family, BOTH, Query(QUESTION, TEXT), "cpu", seconds=0)
+    again = ask(runtime, small_family, BOTH, QUERY, "cpu", seconds=0)
     assert all(each.reading for each in again.outcomes)
 
 
 def test_nothing_ticked_is_bad_input(runtime: Runtime, small_family: Family) -> None:
     with pytest.raises(InputError, match="Tick at least one"):
-        ask(runtime, small_family, [], Query(QUESTION, TEXT), "cpu")
+        ask(runtime, small_family, [], QUERY, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [(Query("", TEXT), "no question"), (Query(QUESTION, " \n"), "no text"), (Query("x" * 2001, TEXT), "2,000")],
+)
+def test_what_cannot_be_asked_is_bad_input(runtime: Runtime, small_family: Family, query: Query, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        ask(runtime, small_family, BOTH, query, "cpu")
+
+
+@pytest.mark.parametrize("by", ["what it tells raises", "it is told to stop"])
+def test_a_stop_while_a_backend_is_built_ends_the_asking_and_is_nobodys_failure(
+    small_family: Family, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, by: str
+) -> None:
+    monkeypatch.setenv("QA_CACHE", str(tmp_path))
+    runtime, seen = Runtime(), list[Asking]()
+
+    def emit(state: Asking) -> None:
+        seen.append(state)
+        if by == "what it tells raises":
+            raise Cancelled
+
+    def stopped() -> bool:
+        return by == "it is told to stop" and bool(seen)
+
+    backends = [BOTH[0], catalog.backend("pruned-ort")]
+    with pytest.raises(Cancelled):
+        ask(runtime, small_family, backends, QUERY, "cpu", emit=emit, stopped=stopped)
+    assert seen and [each.error for each in seen[-1].outcomes] == [None, None]
+    assert runtime.ahead() == 0
+
+
+def test_a_stop_between_turns_keeps_what_was_handed_out(small_family: Family) -> None:
+    handed_out: list[Comparison] = []
+
+    def emit(state: Asking) -> None:
+        handed_out.append(comparison_of(state))
+
+    with pytest.raises(Cancelled):
+        ask(
+            Runtime(), small_family, BOTH, QUERY, "cpu", seconds=60, emit=emit,
+            stopped=lambda: bool(handed_out) and handed_out[-1].cards[1].speed_up is not None,
+        )  # fmt: skip
+    assert all(card.answered and card.error is None for card in handed_out[-1].cards)
+    assert handed_out[-1].cards[1].runs >= 5
+
+
+def test_who_asks_is_waited_for_and_still_gets_the_turns_of_the_seconds_given(small_family: Family) -> None:
+    """Somebody who draws for long at every step gets as many runs as somebody who looks away."""
+    runtime = Runtime()
+
+    def runs(drawing_s: float) -> int:
+        found = ask(runtime, small_family, BOTH, QUERY, "cpu", seconds=1.5, emit=lambda _: time.sleep(drawing_s))
+        return len(found.samples.blocks)
+
+    undisturbed = runs(0)
+    assert undisturbed >= 5
+    assert runs(0.1) > 0.5 * undisturbed
+
+
+def test_the_first_question_of_all_takes_turns_though_its_text_was_slow_to_cut(
+    small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The turns do not cut it again, so they are as quick as for any other."""
+    runtime, cut = Runtime(), list[Query]()
+    reader = runtime.reader(small_family)
+    real = reader.prepare
+
+    def prepare(query: Query) -> Prepared:
+        cut.append(query)
+        return replace(real(query), tokenise_s=0.3) if len(cut) == 1 else real(query)
+
+    monkeypatch.setattr(reader, "prepare", prepare)
+    found = ask(runtime, small_family, BOTH, QUERY, "cpu", seconds=1.5)
+    assert len(found.samples.blocks) >= 5
+
+
+def test_a_comparison_is_of_its_moment_and_does_not_change_when_more_is_measured(small_family: Family) -> None:
+    states: list[Asking] = []
+    comparisons: list[Comparison] = []
+    written: list[str] = []
+
+    def emit(state: Asking) -> None:
+        states.append(state.copy())
+        comparisons.append(comparison_of(state))
+        written.append(repr(comparisons[-1]))
+
+    ask(Runtime(), small_family, BOTH, QUERY, "cpu", seconds=1.5, emit=emit)
+    assert [repr(each) for each in comparisons] == written
+    assert [repr(comparison_of(each)) for each in states] == written, "nor does a copy of what it is made of"
+    assert len(set(written)) > 5
+
+
+FAKES = [catalog.backend(name) for name in ("pruned-fake", "baseline", "baseline-fake")]
+
+
+def watched(runtime: Runtime, family: Family, backends: list[Backend]) -> tuple[Asking, list[str]]:
+    """What was found, and the backends that were loaded, in order."""
+    said: list[str] = []
+
+    def emit(state: Asking) -> None:
+        if not said or said[-1] != state.status:
+            said.append(state.status)
+
+    found = ask(runtime, family, backends, QUERY, "cpu", seconds=1.5, emit=emit)
+    return found, [each.split()[1].partition("/")[2] for each in said if each.startswith("loading")]
+
+
+def size_of(family: Family, *backends: Backend) -> int:
+    runtime = Runtime()
+    return sum(runtime.size_of(family, each, "cpu") for each in backends)
+
+
+def test_within_the_memory_every_backend_takes_turns_and_is_loaded_once(small_family: Family) -> None:
+    found, loads = watched(Runtime(budget_bytes=size_of(small_family, *FAKES)), small_family, FAKES)
+    assert loads == [each.name for each in FAKES]
+    assert set(found.samples.times) == {each.name for each in FAKES}
+
+
+@pytest.mark.parametrize(("fits", "compared"), [(2, {"baseline", "pruned-fake"}), (1, {"baseline"})])
+def test_beyond_the_memory_all_answer_and_only_what_fits_beside_the_baseline_is_compared(
+    small_family: Family, fits: int, compared: set[str]
+) -> None:
+    """The baseline first of all, though it was not named first: without it there is nothing to compare with."""
+    budget = size_of(small_family, *[FAKES[1], FAKES[0]][:fits])
+    found, loads = watched(Runtime(budget_bytes=budget), small_family, FAKES)
+    assert all(each.reading is not None and each.error is None for each in found.outcomes)
+    assert set(found.samples.times) == compared and len(found.samples.blocks) >= 5
+    assert len(loads) <= len(FAKES) + fits, "loaded once to answer, and at most once more to take turns"
+    comparison = comparison_of(found)
+    assert {card.backend for card in comparison.cards if card.speed_up} == compared - {"baseline"}
+    assert all(card.answered and card.latency_ms for card in comparison.cards)
+    assert {card.backend for card in comparison.cards if card.runs} == compared
+
+
+def test_a_baseline_that_cannot_answer_leaves_the_others_without_a_ratio(
+    small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = Runtime()
+    real = runtime.make_ready
+
+    def make_ready(family: Family, backend: Backend, device: str, progress: Progress) -> Path:
+        if backend.name == "baseline":
+            raise InputError("Not this one.")
+        return real(family, backend, device, progress)
+
+    monkeypatch.setattr(runtime, "make_ready", make_ready)
+    comparison = comparison_of(ask(runtime, small_family, FAKES, QUERY, "cpu", seconds=1))
+    assert comparison.baseline is None and comparison.fastest is None
+    assert [card.error for card in comparison.cards] == [None, "Not this one.", None]
+    assert all(card.speed_up is None and card.same_answer is None for card in comparison.answered)
+    assert all(card.runs >= 5 for card in comparison.answered), "they are timed all the same"

@@ -25,12 +25,12 @@ AnswerAll = Callable[[Sequence[Query]], tuple[Sequence["Answer"], float]]
 """Answers of many queries, and the seconds of work that took."""
 
 QUESTIONS_AT_ONCE = 256
-"""Windows of at most so many questions are sorted by length together; between two such groups others get their turn."""
+"""Windows of at most so many questions are sorted by length together; between two batches others get their turn."""
 QUESTIONS_AT_FIRST = 16
 CHARACTERS_AT_ONCE = 1_000 * QUESTIONS_AT_ONCE
-"""Bounds the memory of a group whose texts are long."""
+"""Bounds the memory of a batch whose texts are long."""
 TURN_S = 5.0
-"""A group should take about this long, so that nobody else waits for much longer."""
+"""A batch should take about this long, so that nobody else waits for much longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from qa_backends.measure.results.files import read_quality
 from qa_backends.paths import ACCURACY
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from qa_backends.catalog import Backend, Family
     from qa_backends.measure.results.records import BenchmarkRecord, QualityRecord
 
@@ -44,12 +46,14 @@ def shipped_quality(family: Family, backend: Backend, device: str = "cpu") -> Qu
     """
     wanted = checkpoint_hash(family, backend)
     name = f"{family.name}/{backend.name}"
-    found = [each for each in _shipped() if each.backend == name and wanted is not None and each.checkpoint == wanted]
+    if wanted is None:
+        return None
+    found = [each for each in _of_the_whole_set(ACCURACY) if each.backend == name and each.checkpoint == wanted]
     return min(found, key=lambda each: each.device != device, default=None)
 
 
 @cache
-def _shipped() -> list[QualityRecord]:
-    """The records that ship with the project and cover the whole data set."""
-    records = read_quality(ACCURACY) if ACCURACY.is_file() else ()
+def _of_the_whole_set(file: Path) -> list[QualityRecord]:
+    """The file's records that cover all of SQuAD v2 dev; none where there is no such file."""
+    records = read_quality(file) if file.is_file() else ()
     return [each for each in records if each.limit is None and each.data_sha256 == SQUAD_DEV_SHA256]

@@ -1,137 +1,137 @@
-"""The benchmark as people run it: points, turns, stopping, what is left out."""
+"""The benchmark as people run it: points, turns, stopping, what is left out.
+
+Where it does not matter what a model computes, the fake engine stands in for one.
+"""
 
 from __future__ import annotations
 
-import shlex
+import statistics
 import threading
 import time
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from helpers import QUESTION, TEXT
 
 from qa_backends import catalog
-from qa_backends.contract import Query
-from qa_backends.errors import BackendUnavailable, InputError
-from qa_backends.measure import sweep as module
-from qa_backends.measure.ask import ask
-from qa_backends.measure.plan import Plan, Point, plan_from
-from qa_backends.measure.sweep import Sweep, sweep
+from qa_backends.asking.ask import ask
+from qa_backends.contract import Engine, Query, SpanLogits
+from qa_backends.errors import BackendUnavailable
+from qa_backends.measure.benchmark.floor import matmul_rate, operations
+from qa_backends.measure.benchmark.pipeline import LoadedPipeline
+from qa_backends.measure.benchmark.plan import BenchmarkPlan
+from qa_backends.measure.benchmark.sweep import Sweep, sweep
+from qa_backends.measure.results.records import LeftOut
+from qa_backends.progress import Cancelled
 from qa_backends.runtime import Runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.contract import SpanLogits, Windows
-    from qa_backends.runtime import Loaded
+    from qa_backends.contract import StageTimes, Windows
+    from qa_backends.progress import Progress
 
 MINILM = catalog.family("minilm")
-SMALL = Plan("minilm", ("pruned", "baseline"), ("cpu",), lengths=(32,), batches=(1,), runs=6, seconds=10)
+FAKES = ("baseline-fake", "pruned-fake")
+SMALL = BenchmarkPlan("minilm", FAKES, ("cpu",), lengths=(32,), batches=(1,), runs=6, seconds=10)
 
 
-def small(**other: object) -> Plan:
-    return plan_from(SMALL.as_dict() | other)
+def plan_of(**other: Any) -> BenchmarkPlan:
+    return replace(SMALL, **other)
 
 
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        ({"backends": ()}, "No backend"),
-        ({"devices": ()}, "No device"),
-        ({"lengths": ()}, "No length"),
-        ({"batches": ()}, "No batch size"),
-        ({"backends": ("nobody",)}, "Choose one of"),
-        ({"devices": ("abacus",)}, "Choose one of"),
-        ({"lengths": (513,)}, "from 32 to 512"),
-        ({"batches": (0,)}, "from 1 to 64"),
-        ({"runs": 4}, "from 5"),
-        ({"seconds": 0.0}, "from 1 to 600"),
-        ({"reference": "memory"}, "hf-pipeline"),
-    ],
-)
-def test_a_plan_that_cannot_be_measured_is_refused_before_anything_runs(other: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        small(**other).check()
+def loaded(runtime: Runtime, name: str) -> Engine:
+    with runtime.turn("cpu"):
+        return runtime.get(MINILM, catalog.backend(name), "cpu").engine
 
 
-def test_lengths_are_measured_at_the_smallest_batch_and_batches_at_one_length() -> None:
-    plan = small(lengths=(384, 32, 128), batches=(8, 1, 4), mixed=True)
-    assert plan.points() == [
-        Point("cpu", 32, 1), Point("cpu", 128, 1), Point("cpu", 384, 1), Point("cpu", 128, 4), Point("cpu", 128, 8),
-        Point("cpu", None, 4),
-    ]  # fmt: skip
-
-
-def test_the_command_repeats_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qa_backends.commands import measuring
-
-    plan = small(lengths=(32, 128), batches=(1, 8), mixed=True, reference="hf-pipeline", seconds=2.5)
-    seen: list[Plan] = []
-
-    def spy(_runtime: Runtime, plan: Plan, **_: object) -> Sweep:
-        seen.append(plan)
-        return Sweep(plan, {})
-
-    monkeypatch.setattr(module, "sweep", spy)
-    words = shlex.split(plan.command())
-    assert words[:4] == ["python", "-m", "qa_backends", "bench"]
-    from typer.testing import CliRunner
-
-    CliRunner().invoke(measuring.app, words[3:])
-    assert seen == [plan]
-
-
-def test_a_small_sweep_measures_everything_it_promises(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MIXED_QUESTIONS", 8)
+def test_a_small_sweep_measures_everything_it_promises(runtime: Runtime) -> None:
     states: list[Sweep] = []
-    plan = small(batches=(1, 2), mixed=True, seconds=60)
+    plan = plan_of(backends=("pruned", "baseline"), batches=(1, 2), seconds=60)
     found = sweep(runtime, plan, emit=lambda state: states.append(state.copy()))
-    places = [(row["backend"], row["tokens"], row["batch"], row["order"]) for row in found.rows]
     names = ("minilm/baseline", "minilm/pruned")
-    assert places == [
-        *[(name, 32, batch, "equal") for batch in (1, 2) for name in names],
-        *[(name, None, 4, order) for name in names for order in ("arrival", "sorted")],
-    ]
+    places = [(each.backend, each.tokens, each.batch, each.order) for each in found.records]
+    assert places == [(name, 32, batch, "equal") for batch in (1, 2) for name in names]
     assert found.complete and found.left_out == [] and found.status == ""
-    for row in found.rows:
-        assert row["runs"] == sum(row["blocks"]) >= 6
-        assert row["warm_up_runs"] >= 1 and row["cold_ms"] > 0
-        assert row["floor_ms"] > 0
-        assert row["ran"]["precision"] == "FP32"
-        assert row["questions_per_second"] == pytest.approx(1000 * row["questions"] / row["p50_ms"], rel=0.5)
-    arrival, by_length = found.rows[-2:]
-    assert by_length["padding"] < arrival["padding"]
-    assert by_length["against_arrival"]["backend"] == "minilm/pruned"
-    assert by_length["against_baseline"]["backend"] == by_length["against_previous"]["backend"] == "minilm/baseline"
-    assert [len(state.rows) for state in states] == sorted(len(state.rows) for state in states)
-    assert {0, 2, 4, 8} <= {len(state.rows) for state in states}, "rows come point by point"
-    assert [row["backend"] for row in found.alone] == list(names)
+    for record in found.records:
+        assert record.runs == sum(record.blocks) >= 6
+        assert record.warm_up_runs >= 1 and record.cold_ms > 0
+        assert record.floor_ms is not None
+        assert 0 < record.floor_ms < statistics.median(record.samples_ms.forward), "no faster than the machine can be"
+        assert record.ran.precision == "FP32"
+        assert record.questions_per_second == pytest.approx(1000 * record.questions / record.p50_ms, rel=0.5)
+        assert record.quality is not None and record.quality.data == "dev-v2.0.json"
+    assert [len(state.records) for state in states] == sorted(len(state.records) for state in states)
+    assert {0, 2, 4} <= {len(state.records) for state in states}, "records come point by point"
+    assert [each.backend for each in found.alone] == list(names)
+    assert found.benchmark().rows == tuple(found.records) and found.benchmark().plan == plan
+
+
+def test_mixed_lengths_are_measured_as_they_come_and_sorted(runtime: Runtime, small: Family) -> None:
+    plan = plan_of(family=small.name, backends=("pruned", "baseline"), mixed=True, reference="hf-pipeline", seconds=60)
+    found = sweep(runtime, plan)
+    mixed = [each for each in found.records if each.tokens is None]
+    assert [(each.name, each.batch, each.order) for each in mixed] == [
+        (name, 4, order) for name in ("baseline", "pruned") for order in ("arrival", "sorted")
+    ]
+    assert {each.name for each in found.records if each.tokens == 32} == {"baseline", "pruned", "hf-pipeline"}
+    arrival, by_length = mixed[-2:]
+    assert arrival.padding is not None and by_length.padding is not None and by_length.padding < arrival.padding
+    assert arrival.floor_ms is not None and by_length.floor_ms is not None and by_length.floor_ms < arrival.floor_ms
+    assert arrival.against_arrival is None
+    assert by_length.against_arrival is not None and by_length.against_arrival.backend == "small/pruned"
+    assert by_length.against_baseline is not None and by_length.against_previous is not None
+    assert by_length.against_baseline.backend == by_length.against_previous.backend == "small/baseline"
+    assert by_length.quality is None, "nobody measured the quality of these weights"
 
 
 def test_a_text_of_two_windows_is_measured_as_it_is_answered(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = type(runtime.get(MINILM, catalog.backend("pruned"), "cpu").engine)
+    engine = loaded(runtime, "pruned-fake")
     forward, calls = engine.forward, []
 
-    def counted(self: object, windows: Windows) -> SpanLogits:
+    def counted(windows: Windows) -> SpanLogits:
         calls.append(windows.input_ids.shape)
-        return forward(self, windows)
+        return forward(windows)
 
     monkeypatch.setattr(engine, "forward", counted)
-    (row,) = list(sweep(runtime, small(backends=("pruned",), lengths=(512,)), emit=lambda _: None).rows)
-    assert (row["windows"], row["padding"]) == (2, 0)
+    (record,) = sweep(runtime, plan_of(backends=("pruned-fake",), lengths=(512,))).records
+    assert (record.windows, record.padding) == (2, 0)
     assert {n_windows for n_windows, _ in calls} == {1}, "the shorter window is not padded to the longer"
+
+
+def test_what_an_engine_padded_for_itself_is_in_its_padding_and_its_floor(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine that computes every batch as four windows of 128 tokens, whatever it was handed."""
+    engine = loaded(runtime, "pruned")
+    forward = engine.forward
+
+    def padding(windows: Windows) -> SpanLogits:
+        return replace(forward(windows), computed=(4, 128))
+
+    monkeypatch.setattr(engine, "forward", padding)
+    (record,) = sweep(runtime, plan_of(backends=("pruned",))).records
+    assert (record.windows, record.questions) == (1, 1)
+    assert record.padding == pytest.approx(1 - 32 / (4 * 128))
+    from qa_backends.checkpoints.load import read_config
+
+    folder = MINILM.source("pruned").folder
+    rate = matmul_rate("cpu", "FP32")
+    assert folder is not None and rate is not None
+    assert record.floor_ms == pytest.approx(1000 * operations(read_config(folder), [(4, 128)]) / rate)
 
 
 def test_stopping_keeps_what_was_measured(runtime: Runtime) -> None:
     stop = threading.Event()
 
     def watch(state: Sweep) -> None:
-        if len(state.rows) == 2:
+        if len(state.records) == 2:
             stop.set()
 
-    found = sweep(runtime, small(lengths=(32, 64, 128)), emit=watch, stopped=stop.is_set)
-    assert [row["tokens"] for row in found.rows] == [32, 32]
+    found = sweep(runtime, plan_of(lengths=(32, 64, 128)), emit=watch, stopped=stop.is_set)
+    assert [each.tokens for each in found.records] == [32, 32]
     assert not found.complete and found.status == "" and found.left_out == []
 
 
@@ -142,15 +142,46 @@ def test_stopping_in_the_middle_of_a_point_keeps_its_whole_rounds(runtime: Runti
         if ": 16 runs" in state.status:
             stop.set()
 
-    found = sweep(runtime, small(runs=300), emit=watch, stopped=stop.is_set)
-    assert {row["runs"] for row in found.rows} == {16}
+    found = sweep(runtime, plan_of(runs=300), emit=watch, stopped=stop.is_set)
+    assert {each.runs for each in found.records} == {16}
+
+
+def test_stopping_while_a_backend_is_loaded_is_no_failure_of_that_backend(runtime: Runtime) -> None:
+    """The second point's loading is broken off; the first point's records stay, and nobody failed."""
+
+    def watch(state: Sweep) -> None:
+        if state.records and not state.status.startswith("loading"):
+            runtime.drop(MINILM, "pruned-fake", "cpu")
+        if state.records and state.status == "loading minilm/pruned-fake on cpu …":
+            raise Cancelled
+
+    found = sweep(runtime, plan_of(lengths=(32, 64)), emit=watch)
+    assert [(each.name, each.tokens) for each in found.records] == [(name, 32) for name in FAKES]
+    assert found.left_out == [] and not found.complete and found.status == ""
+
+
+@pytest.mark.parametrize("ended_by", ["what it tells raises", "it is told to stop"])
+def test_stopping_while_a_backend_is_built_is_no_failure_of_that_backend(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ended_by: str
+) -> None:
+    monkeypatch.setenv("QA_CACHE", str(tmp_path))
+    said: list[str] = []
+
+    def watch(state: Sweep) -> None:
+        said.append(state.status)
+        if state.status and ended_by == "what it tells raises":
+            raise Cancelled
+
+    stopped = ended_by == "it is told to stop"
+    found = sweep(Runtime(), plan_of(backends=("pruned-ort",)), emit=watch, stopped=lambda: stopped)
+    assert said[-1] == "" and len(said) <= 2
+    assert found.records == [] and found.left_out == [] and not found.complete
 
 
 def test_a_point_too_slow_for_its_seconds_is_left_out_with_a_sentence(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with runtime.turn("cpu"):
-        engine = runtime.get(MINILM, catalog.backend("baseline"), "cpu").engine
+    engine = loaded(runtime, "baseline-fake")
     real = engine.forward
 
     def slow(windows: Windows) -> SpanLogits:
@@ -158,34 +189,34 @@ def test_a_point_too_slow_for_its_seconds_is_left_out_with_a_sentence(
         return real(windows)
 
     monkeypatch.setattr(engine, "forward", slow)
-    found = sweep(runtime, small(backends=("baseline",), lengths=(32, 64), seconds=1.0))
-    assert {row["tokens"] for row in found.rows} == {32}
+    found = sweep(runtime, plan_of(backends=("baseline-fake",), lengths=(32, 64), seconds=1.0))
+    assert {each.tokens for each in found.records} == {32}
     (entry,) = found.left_out
-    assert entry["point"] == "64 tokens, batch 1, CPU" and "give more time" in entry["why"]
+    assert entry.point == "64 tokens, batch 1, CPU" and "give more time" in entry.why
 
 
 def test_a_backend_that_cannot_load_is_left_out_while_the_others_are_measured(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = runtime.get
+    real = runtime.make_ready
 
-    def get(group: Family, row: Backend, device: str, say: Callable[[str], None] | None = None) -> Loaded:
-        if row.name == "pruned":
+    def make_ready(family: Family, backend: Backend, device: str, progress: Progress) -> Path:
+        if backend.name == "pruned-fake":
             raise BackendUnavailable("It is not here.", "Install it.")
-        return real(group, row, device, say)
+        return real(family, backend, device, progress)
 
-    monkeypatch.setattr(runtime, "get", get)
-    found = sweep(runtime, small(lengths=(32, 64)))
-    assert [row["backend"] for row in found.rows] == ["minilm/baseline"] * 2
-    assert found.left_out == [{"backend": "pruned", "point": "", "why": "It is not here. Install it."}]
+    monkeypatch.setattr(runtime, "make_ready", make_ready)
+    found = sweep(runtime, plan_of(lengths=(32, 64)))
+    assert [each.name for each in found.records] == ["baseline-fake"] * 2
+    assert found.left_out == [LeftOut("pruned-fake", "", "It is not here. Install it.")]
 
 
 def test_a_question_and_a_benchmark_never_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody asks again and again while a benchmark runs; what the engine runs never mixes the two within a point."""
     runtime = Runtime()
-    row = catalog.backend("baseline")
+    backend = catalog.backend("baseline-fake")
+    engine = loaded(runtime, backend.name)
     with runtime.turn("cpu") as turn:
-        engine = runtime.get(MINILM, row, "cpu").engine
         own = turn.prepare(MINILM, Query(QUESTION, TEXT)).windows.seq_len
     real, ran = engine.forward, []
     lengths = (32, 48, 64, 96)
@@ -199,14 +230,14 @@ def test_a_question_and_a_benchmark_never_run_at_once(monkeypatch: pytest.Monkey
     ended = threading.Event()
 
     def measure() -> None:
-        sweep(runtime, small(backends=("baseline",), lengths=lengths, runs=20))
+        sweep(runtime, plan_of(backends=(backend.name,), lengths=lengths, runs=20))
         ended.set()
 
     benchmark = threading.Thread(target=measure)
     benchmark.start()
     waits = []
     while not ended.is_set():
-        found = ask(runtime, MINILM, [row], Query(QUESTION, TEXT), "cpu", seconds=0)
+        found = ask(runtime, MINILM, [backend], Query(QUESTION, TEXT), "cpu", seconds=0)
         assert found.outcomes[0].reading is not None
         waits.append(found.outcomes[0].reading.times.wait_s)
     benchmark.join()
@@ -220,8 +251,7 @@ def test_a_question_and_a_benchmark_never_run_at_once(monkeypatch: pytest.Monkey
 def test_a_backend_that_dies_at_a_point_is_left_out_there_and_the_others_are_measured(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with runtime.turn("cpu"):
-        engine = runtime.get(MINILM, catalog.backend("pruned"), "cpu").engine
+    engine = loaded(runtime, "pruned-fake")
     real, calls = engine.forward, []
 
     def die_later(windows: Windows) -> SpanLogits:
@@ -231,11 +261,11 @@ def test_a_backend_that_dies_at_a_point_is_left_out_there_and_the_others_are_mea
         return real(windows)
 
     monkeypatch.setattr(engine, "forward", die_later)
-    found = sweep(runtime, small(lengths=(32, 64)))
-    places = [(row["backend"], row["tokens"]) for row in found.rows]
-    assert places == [("minilm/baseline", 32), ("minilm/baseline", 64), ("minilm/pruned", 64)]
-    assert [(each["backend"], each["point"]) for each in found.left_out] == [("pruned", "32 tokens, batch 1, CPU")]
-    assert "no memory left" in found.left_out[0]["why"]
+    found = sweep(runtime, plan_of(lengths=(32, 64)))
+    places = [(each.name, each.tokens) for each in found.records]
+    assert places == [("baseline-fake", 32), ("baseline-fake", 64), ("pruned-fake", 64)]
+    assert [(each.backend, each.point) for each in found.left_out] == [("pruned-fake", "32 tokens, batch 1, CPU")]
+    assert "no memory left" in found.left_out[0].why
 
 
 def test_stopping_works_while_others_have_their_turn(runtime: Runtime) -> None:
@@ -249,8 +279,31 @@ def test_stopping_works_while_others_have_their_turn(runtime: Runtime) -> None:
 
     with runtime.turn("cpu"):
         found = sweep(runtime, SMALL, emit=watch, stopped=stop.is_set)
-    assert found.rows == [] and not found.complete and statuses[-1] == ""
+    assert found.records == [] and not found.complete and statuses[-1] == ""
 
 
-def test_a_backend_named_twice_is_measured_once() -> None:
-    assert [row.name for row in small(backends=("pruned", "baseline", "pruned")).rows] == ["baseline", "pruned"]
+def test_a_reference_is_measured_like_any_backend_and_starts_afresh_after_it_failed(
+    small: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, asked = LoadedPipeline.answer, list[LoadedPipeline]()
+
+    def die_at_first(pipeline: LoadedPipeline, queries: list[Query]) -> StageTimes:
+        asked.append(pipeline)
+        if pipeline is asked[0]:
+            raise MemoryError("no memory left on the device")
+        return real(pipeline, queries)
+
+    monkeypatch.setattr(LoadedPipeline, "answer", die_at_first)
+    plan = plan_of(family=small.name, backends=("baseline",), lengths=(32, 48), reference="hf-pipeline", seconds=60)
+    found = sweep(Runtime(), plan)
+    assert [(each.name, each.tokens) for each in found.records] == [
+        ("baseline", 32), ("baseline", 48), ("hf-pipeline", 48),
+    ]  # fmt: skip
+    (entry,) = found.left_out
+    assert (entry.backend, entry.point) == ("hf-pipeline", "32 tokens, batch 1, CPU")
+    assert "no memory left" in entry.why
+    reference = found.records[-1]
+    assert reference.checkpoint == found.records[0].checkpoint
+    assert reference.against_baseline is not None and reference.against_previous is None
+    assert (reference.padding, reference.floor_ms, reference.quality) == (None, None, None)
+    assert [each.name for each in found.alone] == ["baseline"], "a reference is not measured alone"

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from measure.invented import benchmark_record
+from measure.invented import benchmark_record, quality_record
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
 from qa_backends.checkpoints.sources import Source
+from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
+from qa_backends.measure.results import shipped
+from qa_backends.measure.results.files import add_quality
 from qa_backends.measure.results.shipped import checkpoint_hash, measured_on_current_weights, shipped_quality
 
 if TYPE_CHECKING:
@@ -55,3 +58,19 @@ def test_the_shipped_quality_is_that_of_these_very_weights(tmp_path: Path) -> No
     assert shipped_quality(impostor, catalog.backend("baseline")) is None
     assert shipped_quality(impostor, catalog.backend("pruned")) is None, "weights that are not there"
     assert shipped_quality(NOT_HERE, catalog.backend("baseline")) is None, "weights that are not known"
+
+
+def test_quality_of_unknown_weights_is_not_that_of_other_unknown_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    dev = {"data_sha256": SQUAD_DEV_SHA256, "limit": None}
+    baseline, path = catalog.backend("baseline"), tmp_path / "accuracy.json"
+    add_quality(path, quality_record("not-here/baseline", checkpoint=None, **dev))
+    add_quality(path, quality_record("minilm/baseline", checkpoint=CURRENT["baseline"], **dev))
+    add_quality(path, quality_record("minilm/pruned", checkpoint=CURRENT["pruned"], data_sha256="of another set"))
+    monkeypatch.setattr(shipped, "ACCURACY", path)
+    assert shipped_quality(NOT_HERE, baseline) is None
+    assert shipped_quality(MINILM, baseline) is not None
+    assert shipped_quality(MINILM, catalog.backend("pruned")) is None, "measured on another data set"
+    monkeypatch.setattr(shipped, "ACCURACY", tmp_path / "none.json")
+    assert shipped_quality(MINILM, baseline) is None

@@ -61,10 +61,11 @@ def test_the_time_given_is_for_measuring_and_not_for_whoever_looks_on() -> None:
     """Somebody who draws after every round, for longer than the round took, gets as many rounds."""
 
     def rounds(looking_s: float) -> Samples:
-        samples = Samples()
-        for samples in take_turns({"a": partial(sleeping, 0.002), "b": partial(sleeping, 0.002)}, seconds=0.8):
+        last = Samples()
+        for each in take_turns({"a": partial(sleeping, 0.002), "b": partial(sleeping, 0.002)}, seconds=0.8):
             time.sleep(looking_s)
-        return samples
+            last = each
+        return last
 
     undisturbed, watched = rounds(0), rounds(0.1)
     assert len(undisturbed.blocks) >= 5

@@ -1,0 +1,62 @@
+"""The comparison that ships, and how it is recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.asking import recorded
+from qa_backends.asking.recorded import KIND, MAIN, Recorded, examples, record, recorded_comparison
+from qa_backends.measure.results.files import read_results, write_results
+from qa_backends.measure.results.shipped import checkpoint_hash
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from qa_backends.catalog import Family
+    from qa_backends.runtime import Runtime
+
+MINILM = catalog.family("minilm")
+
+
+def test_what_ships_is_the_first_example_on_the_weights_that_ship() -> None:
+    found = recorded_comparison()
+    assert found is not None
+    assert (found.question, found.context) == (examples()[0]["question"], examples()[0]["context"])
+    assert found.recorded and [card.backend for card in found.answered] == list(MAIN)
+    assert found.card("pruned").speed_up is not None
+
+
+def test_a_recording_reads_back_as_it_was_made(runtime: Runtime, small_family: Family, tmp_path: Path) -> None:
+    made = record(runtime, small_family, "cpu")
+    write_results(tmp_path / "r.json", KIND, made)
+    assert read_results(tmp_path / "r.json", KIND, Recorded) == made
+    assert set(made.checkpoints) == set(MAIN)
+    assert made.checkpoints["pruned"] == checkpoint_hash(small_family, catalog.backend("pruned"))
+    assert made.view.recorded == made.machine.sentence("cpu") and made.view.status == ""
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, path: Path, content: Recorded) -> bool:
+    """Whether the page would show the recording, if it were the one that ships."""
+    write_results(path, KIND, content)
+    monkeypatch.setattr(recorded, "RECORDED", path)
+    recorded_comparison.cache_clear()
+    try:
+        return recorded_comparison() is not None
+    finally:
+        recorded_comparison.cache_clear()
+
+
+def test_a_recording_of_other_or_unknown_weights_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    content = read_results(recorded.RECORDED, KIND, Recorded)
+    path = tmp_path / "r.json"
+    assert shown(monkeypatch, path, content)
+    other = content.checkpoints | {"pruned": content.checkpoints["baseline"]}
+    assert not shown(monkeypatch, path, replace(content, checkpoints=other))
+    assert not shown(monkeypatch, path, replace(content, checkpoints=content.checkpoints | {"pruned": None}))
+    assert not shown(monkeypatch, path, replace(content, checkpoints=content.checkpoints | {"nobody-knows": "abc"}))
+    assert not shown(monkeypatch, path, replace(content, view=replace(content.view, family="atlantis")))

@@ -1,0 +1,18 @@
+"""What the tests of benchmarks share: a family of small models, known by its name, as a plan wants it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qa_backends import catalog
+
+if TYPE_CHECKING:
+    from qa_backends.catalog import Family
+
+
+@pytest.fixture
+def small(small_family: Family) -> Family:
+    catalog.register(small_family)
+    return small_family

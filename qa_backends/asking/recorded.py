@@ -11,7 +11,7 @@ from qa_backends import catalog
 from qa_backends.asking.ask import ask
 from qa_backends.asking.comparison import Comparison, comparison_of
 from qa_backends.contract import Query
-from qa_backends.errors import UnknownBackend
+from qa_backends.errors import BackendFailed, UnknownBackend
 from qa_backends.measure.results.files import read_results
 from qa_backends.measure.results.shipped import checkpoint_hash
 from qa_backends.measure.timing.machine import Machine, this_machine
@@ -42,10 +42,16 @@ def examples() -> list[dict[str, str]]:
 
 
 def record(runtime: Runtime, family: Family, device: str) -> Recorded:
-    """Asks the first example of the three main backends."""
+    """Asks the first example of the three main backends.
+
+    Raises:
+        BackendFailed: one of them did not answer, so that there is nothing to show beside the others.
+    """
     backends = [catalog.backend(name) for name in MAIN]
     example = examples()[0]
     found = comparison_of(ask(runtime, family, backends, Query(example["question"], example["context"]), device))
+    if failed := next((card for card in found.cards if card.error), None):
+        raise BackendFailed(f"Nothing was recorded: {failed.error}")
     machine = this_machine()
     view = replace(found, recorded=machine.sentence(found.device))
     return Recorded(machine, {each.name: checkpoint_hash(family, each) for each in backends}, view)

@@ -52,4 +52,4 @@ def test_what_was_left_out_is_well_formed_markup() -> None:
 
     shown = running(1, 2, "32 tokens", [LeftOut("pruned", "32 tokens", "<b>why</b>")])
     text = "".join(ElementTree.fromstring(shown).itertext())
-    assert "pruned at 32 tokens: <b>why</b>" in text
+    assert "Pruned at 32 tokens: <b>why</b>" in text

@@ -140,7 +140,7 @@ class _Evaluating:
             answers = scoring.through(self._runtime, asked.family, backend, asked.device, self._progress)
             scored, seconds = scoring.evaluate(answers, self._questions, done)
         except QAError as error:
-            self.state.left_out.append(LeftOut(backend.title, "", str(error)))
+            self.state.left_out.append(LeftOut(backend.name, "", str(error)))
             self.state.done = before + len(self._questions)
             return
         if backend.name == catalog.BASELINE:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from qa_backends.web.shared.palette import title_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -34,7 +36,8 @@ def left_out(entries: Sequence[LeftOut]) -> str:
     if not entries:
         return ""
     items = "".join(
-        f"<li>{escape(' at '.join(filter(None, (each.backend, each.point))))}: {escape(each.why)}</li>"
+        f"<li>{escape(' at '.join(filter(None, (each.backend and title_of(each.backend), each.point))))}: "
+        f"{escape(each.why)}</li>"
         for each in entries
     )
     return f'<div class="qa-status"><p>Left out:</p><ul>{items}</ul></div>'

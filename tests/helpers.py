@@ -9,6 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BASELINE = ROOT / "assets" / "models" / "minilm" / "baseline"
 TEXT = "Anna planted an apple tree behind the school. Ben watered it every day for 12 years, until it bore fruit."
 QUESTION = "Who watered the tree?"
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+"""Windows of a browser, in pixels: a desk's and a phone's."""
 
 
 def random_bert(folder: Path, *, layers: int = 2, heads: int = 4, columns: int = 48, seed: int = 0) -> Path:

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
     Emit = Callable[["Asking"], None]
 
-LIVE_SECONDS = 3.0
+LIVE_SECONDS = 15.0
+"""Turns go on for at most so long, by default."""
+LEAST_LIVE_SECONDS = 2.0
+"""And for at least so long, however soon the interval is narrow: the first rounds may all be alike by chance."""
 TOKENISE_RUNS = 5
 
 
@@ -52,6 +55,7 @@ class Asking:
     device: str
     outcomes: list[Outcome]
     status: str = ""
+    tokens: int = 0
     samples: Samples = field(default_factory=Samples)
 
     def copy(self) -> Asking:
@@ -96,6 +100,13 @@ class Asking:
             return None
         return self.samples.speed_up(outcome.backend.name, catalog.BASELINE, among=among)
 
+    def fastest(self) -> tuple[Outcome, Ratio] | None:
+        """The backend whose ratio is the highest, with an interval that holds for all rivals at once."""
+        rivals = [each for each in self.answered if each is not self.baseline and self.timed(each)]
+        ratios = [(each, self.speed_up(each, among=len(rivals))) for each in rivals]
+        found = [(each, ratio) for each, ratio in ratios if ratio is not None]
+        return max(found, key=lambda each: each[1].value, default=None)
+
     def same_answer(self, outcome: Outcome) -> bool | None:
         """Whether the answer is the baseline's; ``None`` without a baseline to compare with."""
         if self.baseline is None or self.baseline.reading is None or outcome.reading is None:
@@ -116,7 +127,8 @@ def ask(
 ) -> Asking:
     """Asks every backend and returns all that became known; ``emit`` is given it whenever there is something new.
 
-    ``seconds`` bounds the turns after the first answers; 0 leaves them out. What goes wrong with one backend is in its
+    After the first answers the backends take turns until the fastest one's ratio is known well, or for ``seconds``; 0
+    leaves the turns out. What goes wrong with one backend is in its
     outcome, while the others' results stay.
 
     Raises:
@@ -140,6 +152,7 @@ def ask(
     with runtime.turn(device, progress) as turn:
         progress.say("Reading the text …")
         prepared = turn.prepare(family, query)
+        state.tokens = prepared.tokens
         for outcome in [each for each in state.outcomes if each.error is None]:
             progress.say(f"{outcome.backend.title} is answering …")
             _noting(outcome, lambda each: _first_answer(turn, state, each, prepared))
@@ -176,9 +189,26 @@ def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -
     try:
         for samples in take_turns(runs, seconds=seconds, one_each_s=one_each_s):
             state.samples = samples
-            turn.progress.say(state.status)
+            turn.progress.say(_turns_so_far(samples, seconds))
+            if samples.spent_s >= min(seconds, LEAST_LIVE_SECONDS) and _known_well(state):
+                break
     except QAError:
         state.samples = Samples()  # one of a round is missing, so what is left are the first readings
+
+
+def _turns_so_far(samples: Samples, seconds: float) -> str:
+    runs = sum(samples.blocks)
+    return (
+        f"Taking turns: {runs} run{'s' if runs != 1 else ''} of each, {samples.spent_s:.0f} of at most {seconds:.0f} s"
+    )
+
+
+def _known_well(state: Asking) -> bool:
+    """Whether more turns would not say more: the fastest one's interval is narrow, or there is nothing to compare."""
+    if state.baseline is None or len(state.samples.times) < 2:
+        return len(state.samples.blocks) >= LEAST_ROUNDS
+    fastest = state.fastest()
+    return fastest is not None and fastest[1].narrow
 
 
 def _fitting(turn: Turn, state: Asking) -> list[Outcome]:

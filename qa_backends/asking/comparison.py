@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Card:
     """One backend's part of a comparison. Times in milliseconds, as shown.
 
-    ``f1`` is in percent on SQuAD v2 dev, measured on ``f1_device``; ``f1_difference`` is to the baseline's, paired.
+    ``f1`` is in percent on SQuAD v2 dev, measured on ``f1_device``; ``f1_difference`` is to the baseline's, paired, and
+    ``agreement`` the share of those questions, in percent, on which the answer is the baseline's.
     """
 
     backend: str
@@ -41,6 +42,7 @@ class Card:
     ran: str = ""
     notices: tuple[str, ...] = ()
     f1_difference: Difference | None = None
+    agreement: float | None = None
 
     @property
     def answered(self) -> bool:
@@ -67,6 +69,7 @@ class Comparison:
     status: str = ""
     recorded: str | None = None
     fastest: Fastest | None = None
+    tokens: int = 0
 
     @property
     def answered(self) -> list[Card]:
@@ -91,15 +94,13 @@ def comparison_of(asking: Asking) -> Comparison:
         cards=tuple(_card(asking, outcome) for outcome in asking.outcomes),
         status=asking.status,
         fastest=_fastest(asking),
+        tokens=asking.tokens,
     )
 
 
 def _fastest(asking: Asking) -> Fastest | None:
-    """Whose ratio is the highest; ``None`` where there is none to compare."""
-    rivals = [each for each in asking.answered if each is not asking.baseline and asking.timed(each)]
-    ratios = [(each.backend.name, asking.speed_up(each, among=len(rivals))) for each in rivals]
-    found = [Fastest(name, ratio) for name, ratio in ratios if ratio is not None]
-    return max(found, key=lambda each: each.speed_up.value, default=None)
+    found = asking.fastest()
+    return Fastest(found[0].backend.name, found[1]) if found else None
 
 
 def _card(asking: Asking, outcome: Outcome) -> Card:
@@ -133,6 +134,7 @@ def _card(asking: Asking, outcome: Outcome) -> Card:
         ran=ran_sentence(reading.ran),
         notices=reading.notices,
         f1_difference=quality.f1_difference if quality else None,
+        agreement=quality.agreement if quality else None,
     )
 
 

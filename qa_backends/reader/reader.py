@@ -55,6 +55,13 @@ class Prepared:
     tokenise_s: float
     notices: tuple[str, ...] = ()
 
+    @property
+    def tokens(self) -> int:
+        """Of the first query's question, text and frame, however many windows they were cut into."""
+        own = self.windows.query_index == 0
+        text = {int(start) for start in self.windows.offsets[own][self.windows.answerable[own]][:, 0]}
+        return int(self.windows.lengths[0]) - int(self.windows.answerable[0].sum()) + len(text)
+
 
 @dataclass(frozen=True, slots=True)
 class Read:

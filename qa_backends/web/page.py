@@ -29,10 +29,15 @@ READABLE = {
     "button_primary_background_fill": "*primary_700",
     "button_primary_background_fill_hover": "*primary_800",
     "checkbox_label_background_fill_selected": "*primary_700",
-    "block_title_background_fill": "*primary_700",
-    "block_title_text_color": "white",
+    "block_title_background_fill": "transparent",
+    "block_title_text_color": "var(--qa-soft)",
+    "block_title_padding": "0",
+    "block_title_text_weight": "600",
+    "block_padding": "0.5rem 0.7rem",
+    "layout_gap": "0.6rem",
 }
-"""The theme's greens darkened, so that white text on them has a contrast above 4.5."""
+"""The theme's greens darkened, so that white text on them has a contrast above 4.5; labels that are no louder than what
+they name; room for a question and its result on one screen."""
 SYSTEM_FONTS = ["system-ui", "sans-serif"]
 
 
@@ -60,7 +65,8 @@ def launch_options() -> dict[str, Any]:
     theme = gr.themes.Soft(
         primary_hue="emerald", font=SYSTEM_FONTS, font_mono=["ui-monospace", "monospace"], radius_size="md"
     )
-    readable = {f"{part}{mode}": value for part, value in READABLE.items() for mode in ("", "_dark")}
+    modes = {part: ("", "_dark") if hasattr(theme, f"{part}_dark") else ("",) for part in READABLE}
+    readable = {f"{part}{mode}": value for part, value in READABLE.items() for mode in modes[part]}
     theme.set(body_background_fill="*neutral_50", **readable)  # setting anything makes the page white otherwise
     return {"theme": theme, "css_paths": [STYLE], "footer_links": ["api"], "ssr_mode": False, "show_error": True,
             "max_file_size": MOST_UPLOADED}  # fmt: skip

@@ -6,6 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from helpers import NARROW, WIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--no-first-run", "--disable-quic"]  # fmt: skip
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 PATIENCE = 60_000
 
 
@@ -31,6 +31,14 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def short_turns() -> Iterator[None]:
+    """Turns of at most two seconds: tests wait for many answers, and none for a narrow interval."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qa_backends.web.ask.tab.LIVE_SECONDS", 2.0)
+        yield
+
+
 @pytest.fixture
 def open_page(browser: Browser, url: str) -> Iterator[Callable[..., Page]]:
     """Opens the app, at an address with this query and in a window of this size."""
@@ -42,7 +50,7 @@ def open_page(browser: Browser, url: str) -> Iterator[Callable[..., Page]]:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(url + query)
-        page.wait_for_selector("#qa-latency .main-svg")  # the boxes are drawn before; what is typed too early is lost
+        page.wait_for_selector("#qa-history .main-svg")  # the boxes are drawn before; what is typed too early is lost
         return page
 
     yield open_it

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
-from helpers import QUESTION, TEXT
+from helpers import NARROW, QUESTION, TEXT, WIDE
 
 from qa_backends.progress import Cancelled, Progress
 
@@ -20,47 +20,134 @@ if TYPE_CHECKING:
     Open = Callable[..., Page]
 
 
+BOX = "#qa-question textarea, #qa-question input"
+
+
 def ask(page: Page, *, question: str | None = None, context: str | None = None) -> None:
-    """Asks and waits until the comparison is finished, which is when the replay appears."""
-    before = page.locator("#qa-replay .qa-replay").evaluate_all("all => all.map(each => each.innerHTML).join()")
+    """Asks by Enter and waits until the comparison is finished."""
     if context is not None:
         page.fill("#qa-context textarea", context)
     if question is not None:
-        page.fill("#qa-question textarea, #qa-question input", question)
-    page.press("#qa-question textarea, #qa-question input", "Enter")
+        page.fill(BOX, question)
+    page.press(BOX, "Enter")
+    finished(page, page.locator(BOX).input_value())
+
+
+def finished(page: Page, question: str) -> None:
+    """Waits until the result of that very question stands there, and nothing more comes."""
     page.wait_for_function(
-        "before => { const now = [...document.querySelectorAll('#qa-replay .qa-replay')];"
-        " return now.length && now.map(each => each.innerHTML).join() !== before; }",
-        arg=before,
+        """question => {
+          const heading = document.querySelector('#qa-result h2');
+          const facts = document.querySelector('#qa-result header p');
+          return heading && heading.innerText === `“${question}”` && /measured here, /.test(facts.innerText)
+            && !document.querySelector('#qa-result [role=status]');
+        }""",
+        arg=question,
     )
+    page.wait_for_selector("#qa-cancel", state="hidden")
 
 
-def test_an_example_is_answered_with_cards_marks_and_a_chart(page: Page) -> None:
-    page.click("button:has-text('The three little pigs')")
-    ask(page)
-    cards = page.locator("#qa-cards .qa-card")
-    assert cards.count() == 2
+def in_sight(page: Page, selector: str) -> bool:
+    """Whether the whole element can be seen without scrolling."""
+    box, size = page.locator(selector).first.bounding_box(), page.viewport_size
+    assert box is not None and size is not None
+    return box["y"] >= 0 and box["y"] + box["height"] <= size["height"] and box["x"] >= 0
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1280x900", "390x844"])
+def test_question_button_verdict_and_race_share_one_screen(open_page: Open, size: dict[str, int]) -> None:
+    page = open_page(size=size)
+    seen = (BOX, "#qa-ask", "#qa-result h2", "#qa-result .qa-headline", "#qa-result .qa-lane >> nth=1")
+    assert [part for part in seen if not in_sight(page, part)] == [], "before anybody asked"
+    ask(page, question="Who called at the straw house?")
+    assert page.evaluate("scrollY") == 0
+    assert [part for part in seen if not in_sight(page, part)] == [], "after asking"
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_an_example_is_asked_at_once_and_compared(page: Page) -> None:
+    page.click("button:has-text('Moons of Jupiter')")
+    finished(page, "Which moon is wider than the planet Mercury?")
+    lanes = page.locator("#qa-result .qa-lane")
+    assert lanes.count() == 2
     for number in range(2):
-        assert "ms" in cards.nth(number).locator(".qa-time").inner_text()
-        assert "confident" in cards.nth(number).inner_text()
-    assert "the baseline" in cards.nth(0).inner_text()
-    answered = [text for text in page.locator(".qa-answer").all_inner_texts() if text != "no answer in this text"]
+        assert "ms" in lanes.nth(number).locator(".qa-bar").inner_text()
+    assert lanes.nth(0).locator(".qa-ratio").inner_text() == "1×"
+    answered = [text for text in page.locator("#qa-result .qa-answer").all_inner_texts() if "no answer" not in text]
     marks = "".join(page.locator("#qa-marked mark").all_inner_texts())
-    assert all(text in marks for text in answered)
-    assert page.locator("#qa-latency .bars path").count() >= 6, "three parts of two backends"
-    assert page.locator("#qa-verdict").inner_text().strip()
-    assert page.url.count("q=Who+worked") == 1
+    assert answered and all(text in marks for text in answered)
+    assert page.locator("#qa-result .qa-chip").count() >= 3
+    assert page.url.count("q=Which+moon") == 1
+    widths = page.locator("#qa-result .qa-fill").evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect().width)"
+    )
+    times = [float(text.split()[0]) for text in page.locator("#qa-result .qa-bar b").all_inner_texts()]
+    page.wait_for_timeout(4_500)  # the race is over
+    widths = page.locator("#qa-result .qa-fill").evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect().width)"
+    )
+    assert widths[1] / widths[0] == pytest.approx(times[1] / times[0], rel=0.05), "bars end in proportion"
 
 
-def test_asking_twice_makes_the_history_grow(page: Page) -> None:
+def test_a_newer_question_replaces_the_one_that_is_being_answered(page: Page) -> None:
+    page.fill("#qa-context textarea", TEXT)
+    page.fill(BOX, "What bore fruit?")
+    page.press(BOX, "Enter")
+    page.wait_for_selector("#qa-result h2:has-text('What bore fruit?')")
+    ask(page, question=QUESTION)
+    assert page.locator("#qa-result h2").all_inner_texts() == [f"“{QUESTION}”"]
+
+
+def test_a_question_can_be_cancelled(page: Page) -> None:
+    page.fill(BOX, "Who called at the straw house?")
+    page.click("#qa-ask")
+    page.wait_for_selector("#qa-cancel:visible")
+    page.click("#qa-cancel")
+    page.wait_for_selector("#qa-result:has-text('Cancelled')")
+    page.wait_for_selector("#qa-cancel", state="hidden")
+    ask(page, question=QUESTION, context=TEXT)
+
+
+def test_editing_dims_the_result_until_it_is_asked_again(page: Page) -> None:
+    ask(page, context=TEXT, question=QUESTION)
+    assert page.locator("#qa-result .qa-stale").count() == 0
+    page.locator(BOX).press_sequentially(" now")
+    assert page.locator("#qa-result .qa-stale").count() == 1
+    ask(page)
+    assert page.locator("#qa-result .qa-stale").count() == 0
+
+
+def test_ctrl_enter_asks_from_the_text(page: Page) -> None:
+    page.fill("#qa-context textarea", TEXT)
+    page.fill(BOX, QUESTION)
+    page.press("#qa-context textarea", "Control+Enter")
+    finished(page, QUESTION)
+
+
+def test_the_marked_answer_is_in_sight_in_a_text_longer_than_its_box(phone: Page) -> None:
+    phone.click("button:has-text('Release notes')")
+    finished(phone, "Why are users advised to make a backup first?")
+    inside = """mark => {
+      const box = mark.closest('.qa-text'), frame = box.getBoundingClientRect(), at = mark.getBoundingClientRect();
+      return [box.scrollTop > 0, at.top >= frame.top && at.bottom <= frame.bottom]; }"""
+    phone.wait_for_timeout(300)
+    assert phone.locator("#qa-marked mark").first.evaluate(inside) == [True, True]
+
+
+def test_what_is_chosen_stands_in_one_line(page: Page) -> None:
+    line = page.locator("#qa-options > button")
+    assert line.inner_text().startswith("Baseline + Pruned, fused, FP16 · MiniLM · CPU")
+    line.click()
+    page.locator("#qa-backends label", has_text="Pruned, ONNX").click()
+    page.wait_for_selector("#qa-options > button:has-text('3 backends · MiniLM · CPU')")
+
+
+def test_asking_twice_makes_the_chart_grow(page: Page) -> None:
     ask(page, context=TEXT, question=QUESTION)
     page.wait_for_selector("#qa-history .scatterlayer .point")
-    once = page.locator("#qa-history .scatterlayer .point").count()
+    page.wait_for_function("document.querySelectorAll('#qa-history .scatterlayer .point').length === 2")
     ask(page, question="What bore fruit?")
-    page.wait_for_function(
-        "once => document.querySelectorAll('#qa-history .scatterlayer .point').length > once", arg=once
-    )
-    assert page.locator("#qa-history .scatterlayer .point").count() == 2 * once
+    page.wait_for_function("document.querySelectorAll('#qa-history .scatterlayer .point').length === 4")
 
 
 @pytest.mark.parametrize(
@@ -70,12 +157,13 @@ def test_asking_twice_makes_the_history_grow(page: Page) -> None:
 )
 def test_bad_input_gets_a_sentence(page: Page, context: str, question: str, said: str) -> None:
     page.fill("#qa-context textarea", context)
-    page.fill("#qa-question textarea, #qa-question input", question)
+    page.fill(BOX, question)
     page.click("#qa-ask")
     page.wait_for_selector(f".qa-problem:has-text('{said}')")
 
 
 def test_no_backend_ticked_gets_a_sentence(page: Page) -> None:
+    page.click("#qa-options > button")
     while page.locator("#qa-backends input:checked").count():
         page.locator("#qa-backends input:checked").first.uncheck()
     page.click("#qa-ask")
@@ -83,6 +171,7 @@ def test_no_backend_ticked_gets_a_sentence(page: Page) -> None:
 
 
 def test_a_family_that_cannot_be_downloaded_gets_a_sentence_and_a_way_out(page: Page) -> None:
+    page.click("#qa-options > button")
     page.click("#qa-family label:has-text('BERT-large')")
     page.click("#qa-ask")
     page.wait_for_selector(".qa-problem:has-text('Connect to the internet')")
@@ -95,24 +184,28 @@ def test_text_is_shown_as_text(page: Page) -> None:
     ask(page, context=evil, question="<b>Who</b> said it?")
     assert "<script>alert('hit')</script>" in page.locator("#qa-marked .qa-text").inner_text()
     assert "${6*7} {{6*7}} **bold**" in page.locator("#qa-marked .qa-text").inner_text()
-    assert page.locator("#qa-marked img, #qa-cards img, #qa-marked script").count() == 0
+    assert page.locator("#qa-marked img, #qa-result img, #qa-marked script").count() == 0
     assert hits == []
 
 
-def test_a_link_reopens_the_question(open_page: Open) -> None:
-    query = urlencode({"q": QUESTION, "c": TEXT, "family": "minilm", "backends": "baseline,pruned"})
+def test_a_link_asks_by_itself_and_keeps_the_theme(open_page: Open) -> None:
+    query = urlencode({"__theme": "dark", "q": QUESTION, "c": TEXT, "family": "minilm", "backends": "baseline,pruned"})
     page = open_page(f"?{query}")
-    page.wait_for_function("text => document.querySelector('#qa-context textarea').value === text", arg=TEXT)
-    assert page.locator("#qa-backends input:checked").count() == 2
-    assert page.locator("#qa-backends label:has(input:checked)").all_inner_texts() == ["Baseline", "Pruned"]
+    finished(page, QUESTION)
+    assert page.locator("#qa-context textarea").input_value() == TEXT
+    assert page.locator("#qa-result .qa-name b").all_inner_texts() == ["Baseline", "Pruned"]
+    page.click("button:has-text('Copy as code')")
+    page.wait_for_selector(f".cm-content:has-text('{QUESTION}')")
+    assert "__theme=dark" in page.url and "q=Who+watered" in page.url
 
 
 def test_a_question_that_pruning_changes_is_found_and_asked(page: Page) -> None:
     page.click("#qa-find")
-    page.wait_for_selector("#qa-cards .qa-card:has-text('not the baseline')")
-    assert page.locator("#qa-backends label:has(input:checked)").all_inner_texts() == ["Baseline", "Pruned"]
-    first, second = page.locator("#qa-cards .qa-answer").all_inner_texts()
+    page.wait_for_selector("#qa-result .qa-chip:has-text('Another answer here')")
+    assert page.locator("#qa-options > button").inner_text().startswith("Baseline + Pruned · ")
+    first, second = page.locator("#qa-result .qa-answer").all_inner_texts()
     assert first != second
+    page.wait_for_selector("#qa-result .qa-headline.qa-warn")
 
 
 def test_asking_ends_the_search_for_another_question(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,25 +225,18 @@ def test_asking_ends_the_search_for_another_question(page: Page, monkeypatch: py
 
     monkeypatch.setattr("qa_backends.web.ask.tab.find_difference", search)
     page.click("#qa-find")
-    page.wait_for_selector("#qa-verdict:has-text('Looking for')")
+    page.wait_for_selector("#qa-result:has-text('Looking for')")
     ask(page, context=TEXT, question=QUESTION)
     assert ended.wait(10)
-    assert page.locator("#qa-question textarea, #qa-question input").input_value() == QUESTION
-    assert page.locator("#qa-history .scatterlayer .point").count() == 2, "one question, two backends"
-
-
-def test_it_fits_a_phone(phone: Page) -> None:
-    ask(phone)
-    width = phone.viewport_size["width"] if phone.viewport_size else 0
-    assert phone.evaluate("document.documentElement.scrollWidth") <= width
-    card = phone.locator("#qa-cards .qa-card").first.bounding_box()
-    assert card is not None and card["x"] >= 0 and card["x"] + card["width"] <= width
+    assert page.locator(BOX).input_value() == QUESTION
+    page.wait_for_function("document.querySelectorAll('#qa-history .scatterlayer .point').length === 2")
 
 
 READ = (
-    ".qa-answer", ".qa-time b", ".qa-time span", ".qa-parts", ".qa-text", ".qa-legend li", ".qa-header p", "#qa-ask",
-    "#qa-context label > span", "#qa-backends label:has(input:checked)", "#qa-backends label:not(:has(input:checked))",
-    ".cm-content, .cm-content *", "label[data-testid=block-label]",
+    "#qa-result h2", ".qa-soft", ".qa-headline strong", ".qa-headline span", ".qa-chip", ".qa-answer", ".qa-bar b",
+    ".qa-ratio", ".qa-f1", ".qa-text", ".qa-legend li", ".qa-header p", "#qa-ask", "#qa-context label > span",
+    "#qa-options > button", "#qa-backends label:has(input:checked)", "#qa-backends label:not(:has(input:checked))",
+    "button[role=tab][aria-selected=true]", ".cm-content, .cm-content *", "label[data-testid=block-label]",
 )  # fmt: skip
 CONTRAST = """element => {
   const channel = byte => byte / 255 <= 0.03928 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4;
@@ -168,8 +254,9 @@ def test_it_reads_well_in_light_and_dark(open_page: Open, theme: str) -> None:
     """Contrast of at least 4.5, the Web Content Accessibility Guidelines' level AA."""
     page = open_page(f"?__theme={theme}")
     ask(page)
+    page.click("#qa-options > button")
     page.click("button:has-text('Copy as code')")
-    page.wait_for_selector(".cm-content")
+    page.wait_for_selector(".cm-content:visible")
     for place in READ:
         shown = page.locator(f"{place} >> visible=true").all()
         assert shown, f"{place} is nowhere on the page"
@@ -184,7 +271,7 @@ def test_no_request_leaves_the_machine(browser: Browser, url: str) -> None:
     elsewhere: list[str] = []
     page.on("request", lambda request: None if local(request.url) else elsewhere.append(request.url))
     page.goto(url)
-    page.wait_for_selector("#qa-latency .main-svg")
+    page.wait_for_selector("#qa-history .main-svg")
     ask(page)
     for tab in ("Benchmark", "Accuracy"):
         page.get_by_role("tab", name=tab).click()

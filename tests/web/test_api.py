@@ -27,11 +27,11 @@ def test_answer_gives_json(client: Client) -> None:
     assert set(found["times_ms"]) == {"tokenise", "wait", "model", "decode", "total"} and found["times_ms"]["model"] > 0
 
 
-def test_ask_gives_the_cards(client: Client) -> None:
+def test_ask_gives_the_comparison(client: Client) -> None:
     job = client.submit(TEXT, QUESTION, ["baseline", "pruned"], "minilm", "cpu", api_name="/ask")
     _, *_ = job.result(timeout=120)
     drawn = str(job.outputs())
-    assert drawn.count("qa-card") >= 2 and "confident" in drawn
+    assert drawn.count("qa-lane") >= 2 and QUESTION in drawn and "confident" in drawn
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ LEAST_FOR_P90 = 30
 LEAST_FOR_P99 = 1000
 UNSTABLE_ABOVE = 0.10
 """Medians of the last three blocks further apart than this, relative to the least, are no steady state."""
+NARROW = 0.05
+"""Share of a ratio on either side of it: an interval within that needs no more measuring."""
 RESAMPLES = 2000
 TAIL = 2.5
 """Percent left out on either side of a 95 % interval."""
@@ -59,9 +61,31 @@ class Ratio:
 
     def __str__(self) -> str:
         """As in "3.4× [3.2–3.6]", "1.04× [1.01–1.08]" or "tie [0.97–1.02]"."""
-        digits = _digits(self.low, self.value, self.high, neutral=1.0, tie=self.tie)
+        digits = self._shown_digits()
         interval = f"[{self.low:.{digits}f}–{self.high:.{digits}f}]"
-        return f"tie {interval}" if self.tie else f"{self.value:.{digits}f}× {interval}"
+        return f"tie {interval}" if self.tie else f"{self.figure()} {interval}"
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the interval says the figure well: its ends are within ``NARROW`` of it."""
+        return self.high - self.low <= 2 * NARROW * self.value
+
+    @property
+    def vague(self) -> bool:
+        """Whether the interval is wider than its figure, which then says little more than a direction."""
+        return self.high - self.low > self.value
+
+    def figure(self) -> str:
+        """Only the value, as in "3.4×"."""
+        return f"{self.value:.{self._shown_digits()}f}×"
+
+    def interval(self) -> str:
+        """Only the interval, as in "3.2 to 3.6"."""
+        digits = self._shown_digits()
+        return f"{self.low:.{digits}f} to {self.high:.{digits}f}"
+
+    def _shown_digits(self) -> int:
+        return _digits(self.low, self.value, self.high, neutral=1.0, tie=self.tie)
 
     def sentence(self) -> str:
         """As in "3.4× faster [3.2–3.6], 24 runs"; an interval that holds 1 is a tie."""

@@ -24,7 +24,7 @@ from qa_backends.measure.quality.evaluation import Asked, Differing, Evaluated, 
 from qa_backends.measure.results.shipped import shipped_quality
 from qa_backends.progress import Progress
 from qa_backends.web.accuracy import html
-from qa_backends.web.ask.tab import RUN_TOGETHER, AskTab, Visit, offer
+from qa_backends.web.ask.tab import PRIVATE, AskTab, offer
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
 from qa_backends.web.shared.html import problem, running
 from qa_backends.web.shared.wording import seconds_left
@@ -33,8 +33,7 @@ from qa_backends.web.shared.worker import Worker
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
-Updates = dict[Any, Any]
-PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+Updates = Any
 OWN_FILE = "file"
 DATA = (
     (f"The app's own {len(own_questions())} questions", OWN),
@@ -42,6 +41,7 @@ DATA = (
      SQUAD_V2_DEV),
     ("A SQuAD-format file of mine", OWN_FILE),
 )  # fmt: skip
+TO_TOP = "(...values) => { window.scrollTo(0, 0); return values; }"
 CLICKED = """element.addEventListener('click', event => {
   const button = event.target.closest('button[data-number]');
   if (button) trigger('click', {number: Number(button.dataset.number)});
@@ -140,16 +140,13 @@ class AccuracyTab:
 
     def wire_ask(self, tab: AskTab, tabs: gr.Tabs) -> None:
         """A click on a differing question asks it in the first tab, of the same two backends."""
-        self._ask_tab = tab
-        asking = self._differing.click(
+        tab.asks(
+            [self._differing.click],
             self.ask_it,
-            [self._measured, self._one, self._other, tab.visit],
-            [tabs, *tab.form, *tab.outputs],
-            trigger_mode="once",
-            **RUN_TOGETHER,
-            **PRIVATE,
+            [self._measured, self._one, self._other, tab.ticket],
+            [tabs, *tab.form, tab.ticket],
+            js=TO_TOP,
         )
-        tab.add_filler([self._differing.click], asking)
 
     def start(
         self, backends: list[str], family: str, device: str, data: str, file: str | None, limit: float,
@@ -232,19 +229,13 @@ class AccuracyTab:
         found = measured.differences(one, other)
         return html.differing(found, first.backend, second.backend, len(first.scored))
 
-    def ask_it(
-        self, measured: Shown | None, one: str, other: str, visit: Visit, event: gr.EventData
-    ) -> Iterator[tuple[Any, ...]]:
+    def ask_it(self, measured: Shown | None, one: str, other: str, ticket: int, event: gr.EventData) -> Updates:
         """Goes to the first tab with the clicked question, and asks it as it was evaluated."""
-        if measured is None:
-            return
-        found = measured.differences(one, other)
+        found = measured.differences(one, other) if measured else []
         number = getattr(event, "number", None)
-        if not isinstance(number, int) or not 0 <= number < len(found):
-            return
+        if measured is None or not isinstance(number, int) or not 0 <= number < len(found):
+            return tuple(gr.skip() for _ in range(7))
         question = found[number].one.question
         record = measured.results[0].record
         family, device = record.backend.partition("/")[0], record.device
-        asked = self._ask_tab.fill_and_ask(visit, question.context, question.question, [one, other], family, device)
-        for update in asked:
-            yield (gr.Tabs(selected="ask"), *update)
+        return gr.Tabs(selected="ask"), question.context, question.question, [one, other], family, device, ticket + 1

@@ -1,13 +1,13 @@
-"""Plotly figures of a comparison, and of all questions of a visit."""
+"""The visit's questions as they come: latency against length, the shipped benchmark faint behind them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qa_backends import catalog
+from qa_backends.measure.benchmark.contestants import EQUAL
 from qa_backends.web.shared.charts import layout, plain
-from qa_backends.web.shared.palette import PART_OPACITY, colour, title_of
+from qa_backends.web.shared.palette import colour, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,70 +15,60 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from qa_backends.asking.comparison import Comparison
-
-
-def latency(view: Comparison | None) -> go.Figure:
-    """This question's latency: a bar a backend, its parts in shades of the backend's colour."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    timed = view.answered if view else []
-    for part in ("tokenise", "model", "decode"):
-        figure.add_bar(
-            name=part,
-            orientation="h",
-            y=[card.title for card in timed],
-            x=[(card.parts_ms or {}).get(part, 0.0) for card in timed],
-            marker={"color": [colour(card.backend) for card in timed], "opacity": PART_OPACITY[part]},
-            hovertemplate="%{y}: " + part + " %{x:.2f} ms<extra></extra>",
-        )
-    whose = "Recorded question" if view and view.recorded else "This question"
-    figure.update_layout(barmode="stack", showlegend=False, **layout(f"{whose}, ms: tokenise · model · decode"))
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return figure
+    from qa_backends.measure.results.records import Benchmark
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question of a visit, as its history keeps it: its latencies, by the backend's full name and device."""
+    """One question of a visit, as its chart keeps it: its length, and latencies by family, backend and device."""
 
-    number: int
     question: str
+    tokens: int
     latencies_ms: dict[tuple[str, str, str], float]
 
     @staticmethod
-    def of(view: Comparison, number: int) -> Asked:
+    def of(view: Comparison) -> Asked:
         latencies = {(view.family, card.backend, view.device): card.latency_ms or 0.0 for card in view.answered}
-        return Asked(number, plain(view.question), latencies)
+        return Asked(plain(view.question), view.tokens, latencies)
 
 
-def history(visit: Sequence[Asked]) -> go.Figure:
-    """Every question of this visit: a point a question, a line a backend, family and device."""
+def visit(asked: Sequence[Asked], shipped: Benchmark | None) -> go.Figure:
+    """A point a question and backend; behind them, what the shipped benchmark measured of the same backends."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for key in dict.fromkeys(key for asked in visit for key in asked.latencies_ms):
+    keys = dict.fromkeys(key for each in asked for key in each.latencies_ms)
+    for key in keys:
+        _line_behind(figure, key, shipped)
+    for key in keys:
         family, backend, device = key
-        points = [(each.number, each.latencies_ms[key], each.question) for each in visit if key in each.latencies_ms]
-        numbers, latencies, questions = zip(*points, strict=True)
-        title = title_of(backend)
+        points = [(each.tokens, each.latencies_ms[key], each.question) for each in asked if key in each.latencies_ms]
+        lengths, latencies, questions = zip(*points, strict=True)
+        title = title_of(backend, device) + ("" if family == "minilm" else f" ({family})")
         figure.add_scatter(
-            name=title if family == catalog.default_family() and device == "cpu" else f"{title} ({family}, {device})",
-            mode="lines+markers",
-            x=numbers,
-            y=latencies,
-            customdata=questions,
-            line={"color": colour(backend), "dash": "solid" if family == catalog.default_family() else "dot"},
-            hovertemplate="%{y:.2f} ms<br>%{customdata}<extra>" + title + "</extra>",
-        )
-    figure.update_layout(**layout("This visit, question by question"))
-    figure.update_layout(legend={"orientation": "h", "y": -0.25}, margin={"b": 70})
-    figure.update_yaxes(rangemode="tozero", ticksuffix=" ms")
-    if not visit:
-        figure.add_annotation(text="Your questions will appear here.", showarrow=False)
-        figure.update_xaxes(visible=False)
-        figure.update_yaxes(visible=False)
-        return figure
-    first, last = visit[0].number, visit[-1].number
-    figure.update_xaxes(dtick=1 if last - first < 12 else None, range=[first - 0.5, last + 0.5])
+            name=title, mode="markers", x=lengths, y=latencies, customdata=questions,
+            marker={"color": colour(backend), "size": 9, "line": {"width": 1, "color": "white"}},
+            hovertemplate="%{y:.2f} ms at %{x} tokens<br>%{customdata}<extra>" + title + "</extra>",
+        )  # fmt: skip
+    subtitle = "lines: measured with the app, on its own machine" if shipped and figure.data else ""
+    figure.update_layout(**layout("Your questions, by length of text", subtitle))
+    figure.update_layout(legend={"orientation": "h", "y": -0.3, "font": {"size": 11}}, margin={"t": 56, "b": 64})
+    figure.update_xaxes(title={"text": "tokens", "font": {"size": 11}, "standoff": 4}, rangemode="tozero")
+    figure.update_yaxes(ticksuffix=" ms", rangemode="tozero")
     return figure
+
+
+def _line_behind(figure: go.Figure, key: tuple[str, str, str], shipped: Benchmark | None) -> None:
+    """What the shipped benchmark measured of the backend at batches of one, if it did."""
+    family, backend, device = key
+    line = sorted(
+        (each.tokens, each.p50_ms)
+        for each in (shipped.rows if shipped else ())
+        if (each.backend, each.device) == (f"{family}/{backend}", device)
+        and each.tokens is not None and each.order == EQUAL and each.batch == 1
+    )  # fmt: skip
+    if line:
+        figure.add_scatter(
+            mode="lines", x=[tokens for tokens, _ in line], y=[p50 for _, p50 in line], showlegend=False,
+            line={"color": colour(backend), "width": 2}, opacity=0.35, hoverinfo="skip",
+        )  # fmt: skip

@@ -9,7 +9,6 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence  # at run time too: Gradio reads the signatures of what it calls
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +22,11 @@ from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, PIPELINE, Bench
 from qa_backends.measure.benchmark.sweep import Sweep, sweep
 from qa_backends.measure.results.files import BENCHMARK, as_csv, as_text, read_benchmark
 from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
-from qa_backends.measure.results.shipped import measured_on_current_weights
-from qa_backends.paths import BENCHMARK as SHIPPED
 from qa_backends.web.ask.share import CODE_BOX
 from qa_backends.web.benchmark import charts, html
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
 from qa_backends.web.shared.html import problem, running
+from qa_backends.web.shared.shipped import shipped_benchmark
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
@@ -294,12 +292,7 @@ def start_at(records: Sequence[BenchmarkRecord]) -> int:
     return nearest_length(lengths_of(records))
 
 
-@cache
 def shipped() -> Shown | None:
     """The benchmark that ships; ``None`` where the project holds none of the weights it ships."""
-    if not SHIPPED.is_file():
-        return None
-    found = read_benchmark(SHIPPED)
-    if not all(measured_on_current_weights(each) for each in found.rows):
-        return None
-    return Shown(found, "Ships with the app, until you run your own.")
+    found = shipped_benchmark()
+    return Shown(found, "Ships with the app, until you run your own.") if found else None

@@ -33,3 +33,10 @@ def device_choices() -> list[tuple[str, str]]:
 
 def family_choices() -> list[tuple[str, str]]:
     return [(each.title, each.name) for each in catalog.families()]
+
+
+def said(backends: list[str], family: str, device: str) -> str:
+    """What is chosen, in a line: "Baseline, Pruned · MiniLM · CPU"."""
+    titles = [label.partition(" (")[0] for label, name in backend_choices(family) if name in backends]
+    shown = " + ".join(titles) if len(titles) <= 2 else f"{len(titles)} backends"
+    return " · ".join([shown or "No backend", catalog.family(family).title.partition(",")[0], DEVICE_TITLES[device]])

@@ -1,0 +1,111 @@
+"""What a comparison comes to, in one figure and a sentence, with what the speed costs beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.web.shared.wording import milliseconds
+
+if TYPE_CHECKING:
+    from qa_backends.asking.comparison import Card, Comparison, Fastest
+
+GOOD, PLAIN, WARN = "good", "plain", "warn"
+"""Tones: to be proud of, to be taken note of, to be careful with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A short remark beside the figure."""
+
+    text: str
+    tone: str = PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``figure`` is shown large, ``title`` says what it is, ``detail`` of whom and how surely."""
+
+    figure: str
+    title: str
+    detail: str = ""
+    tone: str = PLAIN
+    chips: tuple[Chip, ...] = ()
+
+
+def verdict_of(view: Comparison) -> Verdict:
+    """As far as it is known; it never leads with a speed that is uncertain, or bought with another answer."""
+    if not view.answered:
+        if view.status:
+            return Verdict("…", "waiting for the first answer")
+        return Verdict("No answer", "No backend could answer", "each one says why below", WARN)
+    if view.baseline is None or len(view.cards) == 1:
+        return _without_ratio(view)
+    return _measured(view, view.fastest) if view.fastest else _estimated(view)
+
+
+def _without_ratio(view: Comparison) -> Verdict:
+    """One time, and why there is no ratio."""
+    quickest = _quickest(view)
+    title = f"{quickest.title} answered"
+    asked = next((card for card in view.cards if card.backend == catalog.BASELINE), None)
+    why = ""
+    if len(view.cards) > 1 or asked is None:
+        why = "choose the baseline too, to compare with it"
+    if asked is not None and asked.error:
+        why = "the baseline could not answer, so there is nothing to compare with"
+    elif asked is not None and not asked.answered:
+        why = "the baseline is next"
+    return Verdict(milliseconds(quickest.latency_ms or 0.0), title, why)
+
+
+def _estimated(view: Comparison) -> Verdict:
+    """The quickest against the baseline by single readings: an estimate, and called one."""
+    baseline = view.baseline
+    rivals = [card for card in view.answered if card is not baseline]
+    if baseline is None or not rivals:
+        return _without_ratio(view)
+    quickest = min(rivals, key=lambda card: card.latency_ms or 0.0)
+    ratio = (baseline.latency_ms or 0.0) / (quickest.latency_ms or 1.0)
+    word, shown = ("faster", ratio) if ratio >= 1 else ("slower", 1 / ratio)
+    how = "so far, by one reading of each" if view.status else "an estimate from one reading of each"
+    tone = PLAIN if view.status else WARN
+    return Verdict(f"≈{shown:.1f}×", f"{word} than the baseline", f"{quickest.title} · {how}", tone, _chips(quickest))
+
+
+def _measured(view: Comparison, fastest: Fastest) -> Verdict:
+    """By the interval of the fastest, which holds for all candidates at once."""
+    card, ratio = view.card(fastest.backend), fastest.speed_up
+    chips = _chips(card)
+    if ratio.tie:
+        return Verdict("A tie", "as fast as the baseline", f"{card.title} · {ratio.interval()} times", PLAIN, chips)
+    word, shown = ("faster", ratio) if ratio.low > 1 else ("slower", ratio.inverse)
+    detail = f"{card.title} · {shown.interval()} times"
+    if card.same_answer is False:
+        title = f"{card.title} is {shown.figure()} {word}, and says something else"
+        return Verdict("The answers differ", title, f"{shown.interval()} times", WARN, chips)
+    if shown.vague:
+        title = f"{word} than the baseline, but too unsteady here to say how much"
+        return Verdict(f"≈{shown.figure()}", title, detail, WARN, chips)
+    tone = GOOD if word == "faster" else WARN
+    return Verdict(shown.figure(), f"{word} than the baseline", detail, tone, chips)
+
+
+def _quickest(view: Comparison) -> Card:
+    return min(view.answered, key=lambda card: card.latency_ms or 0.0)
+
+
+def _chips(card: Card) -> tuple[Chip, ...]:
+    """What the backend's speed costs: on this question, how often, and in F1."""
+    found = []
+    if card.same_answer is not None:
+        found.append(Chip("Same answer here", GOOD) if card.same_answer else Chip("Another answer here", WARN))
+    if card.agreement is not None:
+        found.append(Chip(f"agrees on {card.agreement:.0f} % of SQuAD"))
+    if card.f1_difference is not None:
+        tone = WARN if card.f1_difference.high < 0 else PLAIN
+        found.append(Chip(f"F1 on SQuAD: {card.f1_difference}", tone))
+    elif card.f1 is None:
+        found.append(Chip("F1 not measured for these weights"))
+    return tuple(found)

@@ -92,6 +92,12 @@ def test_both_are_offered_in_the_page_with_colours_of_their_own(project: Path) -
     assert len(set(colours)) == len(colours) == 7
 
 
+def test_the_projects_own_checks_pass_with_both(project: Path) -> None:
+    run(project, "-m", "ruff", "check", "qa_backends/engines", "qa_backends/artefacts/steps")
+    run(project, "-m", "mypy", "qa_backends/engines", "qa_backends/artefacts/steps")
+    run(project, "-m", "pytest", "tests/catalog", "tests/test_layers.py", "tests/web/test_shared.py", "-x")
+
+
 def test_both_pass_the_contract_test(project: Path) -> None:
     out = run(project, "-m", "pytest", "tests/test_contract.py", "-k", "numpy or basic", "-p", "no:cacheprovider")
     assert re.search(r"\d+ passed|^\.+", out, re.M) and "no tests ran" not in out

@@ -161,7 +161,8 @@ def test_list_and_build_mind_the_device(run: Run, monkeypatch: pytest.MonkeyPatc
     refused = run("build", "--device", "cpu", "--backend", "pruned-ort")
     assert refused.code == 1 and "cannot run on the CPU" in refused.err
     built = json.loads(run("build", "--device", "cpu", "--json").out)
-    assert [each["backend"] for each in built] == ["minilm/baseline", "minilm/pruned"]
+    names = [each["backend"] for each in built]
+    assert names[:2] == ["minilm/baseline", "minilm/pruned"] and "minilm/pruned-ort" not in names
 
 
 def test_what_is_not_in_the_table_can_be_named(run: Run) -> None:

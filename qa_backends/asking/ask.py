@@ -34,6 +34,7 @@ LIVE_SECONDS = 15.0
 LEAST_LIVE_SECONDS = 2.0
 """And for at least so long, however soon the interval is narrow: the first rounds may all be alike by chance."""
 TOKENISE_RUNS = 5
+DOES_NOT_FIT = "One reading: it takes no turns, since it does not fit into the memory beside the others."
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class Outcome:
     reading: Reading | None = None
     cold_s: float = 0.0
     error: str | None = None
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -219,6 +221,8 @@ def _fitting(turn: Turn, state: Asking) -> list[Outcome]:
     candidates = sorted(state.answered, key=lambda each: each is not state.baseline)
     sizes = [turn.runtime.size_of(state.family, each.backend, turn.device) for each in candidates]
     fit = turn.runtime.fitting(sizes, turn.device)
+    for each in (each for each, fits in zip(candidates, fit, strict=True) if not fits):
+        each.notices = (DOES_NOT_FIT,)
     return [each for each, fits in zip(candidates, fit, strict=True) if fits]
 
 

@@ -132,7 +132,7 @@ def _card(asking: Asking, outcome: Outcome) -> Card:
         f1_device=quality.device if quality else None,
         engine=f"{reading.ran.provider}, {reading.ran.precision}",
         ran=ran_sentence(reading.ran),
-        notices=reading.notices,
+        notices=(*reading.notices, *outcome.notices),
         f1_difference=quality.f1_difference if quality else None,
         agreement=quality.agreement if quality else None,
     )

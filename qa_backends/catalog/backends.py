@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from qa_backends.artefacts.steps import CHECKPOINT, chain_of, format_of
 from qa_backends.contract import Choice, Engine
 from qa_backends.engines import engine_class
+from qa_backends.errors import UnknownBackend
 
 BASELINE = "baseline"
 
@@ -48,9 +49,18 @@ class Backend:
     @property
     def name(self) -> str:
         """As in "pruned-ort-fp16": the checkpoint, and what engine, build step and options add to it."""
-        step = [chain_of(self.artefact)[-1].short] if self.artefact != CHECKPOINT else []
-        parts = [self.checkpoint, self.engine_class.short, *step, *(value for _, value in self.options)]
+        step = []
+        if self.artefact != CHECKPOINT:
+            last, plain = chain_of(self.artefact)[-1], CHECKPOINT in self.engine_class.reads
+            step = [last.short or (last.name if plain else "")]  # an engine that reads both must tell them apart
+        parts = [self.checkpoint, self.engine_class.short, *step, *map(self._short, self.options)]
         return "-".join(part for part in parts if part)
+
+    def _short(self, chosen: tuple[str, str]) -> str:
+        """What an option's value adds to the name: itself, with the option where two options can take it."""
+        option, value = chosen
+        takers = [name for name, values in self.engine_class.options.items() if value in values]
+        return value if len(takers) < 2 else f"{option}-{value}"
 
     @property
     def title(self) -> str:
@@ -86,8 +96,13 @@ class Backend:
 
     @property
     def choices(self) -> list[Choice]:
-        """What the options' values mean."""
-        return [self.engine_class.options[option][value] for option, value in self.options]
+        """What the options' values mean. Raises UnknownBackend for one that the engine does not take."""
+        able = self.engine_class.options
+        for option, value in self.options:
+            if value not in able.get(option, {}):
+                takes = ", ".join(f"{name}={each}" for name, values in able.items() for each in values) or "no options"
+                raise UnknownBackend(f"{self.engine_class.title} takes no '{option}={value}', but {takes}.")
+        return [able[option][value] for option, value in self.options]
 
     @property
     def kind(self) -> CheckpointKind:

@@ -29,10 +29,12 @@ def nearest(backend: Backend, among: Iterable[str]) -> str | None:
     """The name of the step before that is among those named, or of the one before that, and so on."""
     names, seen = set(among), {backend.name}
     step = before(backend)
-    while step is not None and step.name not in names | seen:
+    while step is not None and step.name not in seen:
+        if step.name in names:
+            return step.name
         seen.add(step.name)
         step = before(step)
-    return step.name if step is not None and step.name in names else None
+    return None
 
 
 def ladder(backends: Iterable[Backend]) -> list[Backend]:

@@ -11,7 +11,7 @@ from qa_backends.catalog.backends import BACKENDS, Backend
 from qa_backends.catalog.families import default_family, families, family
 from qa_backends.engines import engine_class, engine_names
 from qa_backends.errors import BackendUnavailable, UnknownBackend
-from qa_backends.limits import DEVICE_TITLES
+from qa_backends.limits import DEVICE_TITLES, devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,10 +79,18 @@ def unavailable(backend: Backend, device: str | None = None) -> BackendUnavailab
             f"{backend.title} cannot run on the {named}.", f"Choose another device: it runs on {able}."
         )
     engine = backend.engine_class
+    if not backend.fits:
+        able = ", ".join(engine.reads)
+        return BackendUnavailable(
+            f"{engine.title} cannot read what '{backend.artefact}' makes.",
+            f"Choose an artefact that is one of: {able}.",
+        )
+    if device is None and "cpu" not in backend.runs_on and not set(backend.runs_on) & set(devices()):
+        return BackendUnavailable(f"{backend.title} needs a GPU, and there is none here.", "Use a machine with one.")
     needing = [(engine.title, engine.packages, engine.install)]
     needing += [(f"The step '{step.name}'", step.packages, step.install) for step in chain_of(backend.artefact)]
     for who, packages, install in needing:
         for package in packages:
-            if importlib.util.find_spec(package) is None:
+            if importlib.util.find_spec(package.partition(".")[0]) is None:
                 return BackendUnavailable(f"{who} needs the package '{package}'.", f"Install it: {install}")
     return None

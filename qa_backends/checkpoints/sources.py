@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.cache import ensure, find
 from qa_backends.checkpoints.hub import Fetched, fetch, fetched
+from qa_backends.checkpoints.manifest import NAME as MANIFEST
 from qa_backends.checkpoints.manifest import PACKAGES, WEIGHTS, read_manifest, versions_of
 from qa_backends.checkpoints.packing import pack_checkpoint
 from qa_backends.errors import ArtefactError
@@ -73,12 +74,17 @@ def local_folder(source: Source) -> Path:
             f"{source.folder} holds no {WEIGHTS}. Name a checkpoint's folder, or download the app again "
             "if it came with that."
         )
+    if not (source.folder / MANIFEST).is_file():
+        raise ArtefactError(
+            f"{source.folder} holds no {MANIFEST}. Make a folder that has one: "
+            f"python -m qa_backends train pack --checkpoint {source.folder} --out FOLDER"
+        )
     return source.folder
 
 
 def weights_hash(source: Source) -> str | None:
     """What identifies the checkpoint's weights in results; ``None`` where they would have to be downloaded to know."""
-    if source.folder is not None and not (source.folder / WEIGHTS).is_file():
+    if source.folder is not None and not ((source.folder / WEIGHTS).is_file() and (source.folder / MANIFEST).is_file()):
         return None
     folder = ready(source)
     return None if folder is None else read_manifest(folder).files[WEIGHTS]

@@ -30,7 +30,7 @@ from qa_backends.measure.results.records import BenchmarkRecord
 from qa_backends.paths import write_whole
 from qa_backends.squad import Question
 
-DEFAULTS = BenchmarkPlan(catalog.default_family())
+DEFAULTS = BenchmarkPlan(family="")
 app = typer.Typer()
 
 

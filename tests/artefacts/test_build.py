@@ -181,8 +181,8 @@ def test_a_step_that_makes_no_file_fails(packed: Path, full: Path, add_step: Add
 
 
 def test_an_unknown_step_is_refused_with_a_list_of_those_there_are(packed: Path, empty: Path) -> None:
-    with pytest.raises(ArtefactError, match=r"no build step 'onnx-int8'.*: onnx, onnx-fused, onnx-fused-fp16\."):
-        build(packed, "onnx-int8", opened, UNWATCHED)
+    with pytest.raises(ArtefactError, match=r"no build step 'onnx-nothing'.*: onnx,.* onnx-fused-fp16\b"):
+        build(packed, "onnx-nothing", opened, UNWATCHED)
 
 
 def test_a_step_that_calls_itself_by_another_name_than_its_file_is_refused(add_step: AddStep) -> None:

@@ -27,6 +27,7 @@ def test_what_ships_is_the_first_example_on_the_weights_that_ship() -> None:
     assert (found.question, found.context) == (examples()[0]["question"], examples()[0]["context"])
     assert found.recorded and [card.backend for card in found.answered] == list(MAIN)
     assert found.card("pruned").speed_up is not None
+    assert found.fastest is not None and found.tokens > 0, "what is shown first says how many times as fast"
 
 
 def test_a_recording_reads_back_as_it_was_made(runtime: Runtime, small_family: Family, tmp_path: Path) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 
 from qa_backends import catalog
 from qa_backends.catalog import Backend
 from qa_backends.errors import UnknownBackend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    AddFile = Callable[[str, str], None]
 
 NAMES = [each.name for each in catalog.BACKENDS]
 
@@ -56,14 +62,32 @@ def test_steps_that_were_not_chosen_are_climbed_over() -> None:
 
 
 def test_the_order_is_the_ladders_whatever_order_backends_come_in() -> None:
-    every = [
-        *catalog.BACKENDS,
-        *(catalog.backend(name) for name in ("baseline-ort", "baseline-ort-fp16", "pruned-fake")),
-    ]
     expected = [
         "baseline", "pruned", "pruned-ort", "pruned-ort-fused", "pruned-ort-fp16", "pruned-fake", "baseline-ort",
         "baseline-ort-fp16",
     ]  # fmt: skip
+    every = [catalog.backend(name) for name in expected]
     for seed in range(5):
         shuffled = random.Random(seed).sample(every, len(every))
         assert [each.name for each in catalog.ladder(shuffled)] == expected
+
+
+BOTH = """
+    from qa_backends.contract import Choice
+    from qa_backends.engines.fake import Fake
+
+
+    class Both(Fake):
+        short = "both"
+        reads = ("checkpoint", "onnx")
+        options = {"precision": {"bf16": Choice("BF16")}, "cache": {"bf16": Choice("cache in BF16")}}
+"""
+
+
+def test_an_engine_that_reads_parent_and_child_keeps_them_apart_and_on_the_ladder(add_engine: AddFile) -> None:
+    add_engine("both", BOTH)
+    names = [each.name for each in catalog.every_backend() if each.engine == "both" and each.checkpoint == "pruned"]
+    assert len(set(names)) == len(names) == 8
+    child = Backend("pruned", "onnx", "both")
+    assert [each.name for each in catalog.ladder([child, catalog.backend("baseline")])] == ["baseline", child.name]
+    assert catalog.nearest(child, ["pruned-both", "baseline"]) == "pruned-both"

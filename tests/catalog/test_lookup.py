@@ -103,7 +103,9 @@ def test_what_the_device_cannot_run_says_so(add_engine: AddFile) -> None:
 
 
 def test_a_device_is_offered_what_it_can_run() -> None:
-    assert catalog.offered(MINILM, "cpu") == catalog.offered(MINILM, "cuda") == list(catalog.BACKENDS)
+    for device in ("cpu", "cuda"):
+        assert catalog.offered(MINILM, device) == [each for each in catalog.BACKENDS if device in each.runs_on]
+    assert catalog.offered(MINILM, "cpu")[0].name == catalog.BASELINE
     assert catalog.offered(MINILM, "abacus") == []
 
 
@@ -146,3 +148,19 @@ def test_the_pruned_checkpoint_is_smaller_and_says_so() -> None:
     assert after.encoder_parameters <= 0.5 * before.encoder_parameters
     assert after.bytes < before.bytes
     assert after.settings["teacher"] == before.files["model.safetensors"]
+
+
+def test_what_needs_a_gpu_is_said_to_be_unavailable_where_there_is_none(
+    add_engine: AddFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_engine("graphics", GPU_ONLY)
+    monkeypatch.setattr("qa_backends.catalog.lookup.devices", lambda: ("cpu",))
+    missing = catalog.unavailable(catalog.backend("baseline-graphics"))
+    assert missing is not None and "needs a GPU" in missing.reason
+
+
+def test_what_does_not_fit_together_is_refused_with_the_reason() -> None:
+    missing = catalog.unavailable(Backend("pruned", "onnx", "pytorch"))
+    assert missing is not None and "PyTorch cannot read what 'onnx' makes" in missing.reason
+    with pytest.raises(UnknownBackend, match="PyTorch takes no 'precision=bf16'"):
+        _ = Backend("pruned", "checkpoint", "pytorch", (("precision", "bf16"),)).title

@@ -134,15 +134,15 @@ class _Sweeping:
 
     def _taking_part(self, device: str) -> list[Contestant]:
         """Those that can run on the device and fit into its memory together: nobody is reloaded between two blocks."""
-        ready = []
+        sized = []
         for each in contestants_of(self._plan):
             try:
                 each.make_ready(self._runtime, device, self._progress)
+                sized.append((each, each.bytes(self._runtime, device)))
             except QAError as error:
                 self._leave_out(each.name, None, str(error))
-            else:
-                ready.append(each)
-        fit = self._runtime.fitting([each.bytes(self._runtime, device) for each in ready], device)
+        ready = [each for each, _ in sized]
+        fit = self._runtime.fitting([size for _, size in sized], device)
         for each in (each for each, fits in zip(ready, fit, strict=True) if not fits):
             budget = self._runtime.budget_bytes(device) / 1e9
             self._leave_out(
@@ -163,8 +163,8 @@ class _Sweeping:
                 self._do(turn, task)
                 self._work_done += self._work(task)
                 self._spent_s += time.perf_counter() - began
-            self._state.done = number + 1
-            self._emit(self._state)
+                self._state.done = number + 1
+                self._emit(self._state)  # within the turn, so that nobody else is timed while it is drawn
 
     def _tasks(self) -> list[_Task]:
         """Every point; then, for each device, each backend alone at one of them."""

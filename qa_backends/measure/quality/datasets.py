@@ -28,6 +28,7 @@ SQUAD_DEV_SHA256 = "80a5225e94905956a6446d296ca1093975c4d3b3260f1d6c8f68bc2ab771
 """Of the official file, whose git blob in the SQuAD-explorer repository is c6fa1a89a12c90b7fbfa8f6fb437cfff27af41ca."""
 SQUAD_DEV_BYTES, SQUAD_DEV_QUESTIONS = 4_370_528, 11_873
 TIMEOUT_S = 30
+PIECE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +84,20 @@ def squad_dev(progress: Progress) -> Path:
         if not path.is_file() or _sha256(path.read_bytes()) != SQUAD_DEV_SHA256:
             progress.say(f"downloading SQuAD v2.0 dev ({SQUAD_DEV_BYTES / 1e6:.1f} MB) …")
             partial = path.with_suffix(".partial")
-            partial.write_bytes(_downloaded())
+            partial.write_bytes(_downloaded(progress))
             partial.replace(path)
     return path
 
 
-def _downloaded() -> bytes:
+def _downloaded(progress: Progress) -> bytes:
+    """The official file; Cancelled between two pieces of it where ``progress`` says to stop."""
+    raw = b""
     remedy = "Connect to the internet and start again, or choose a file that you have."
     try:
         with urllib.request.urlopen(SQUAD_DEV_URL, timeout=TIMEOUT_S) as response:
-            raw = bytes(response.read(SQUAD_DEV_BYTES + 1))
+            while len(raw) <= SQUAD_DEV_BYTES and (piece := response.read1(PIECE_BYTES)):
+                raw += piece
+                progress.check()
     except (OSError, HTTPException) as error:
         raise BackendUnavailable(f"{SQUAD_DEV_URL} cannot be reached ({error}).", remedy) from error
     if _sha256(raw) != SQUAD_DEV_SHA256:

@@ -237,5 +237,5 @@ class AccuracyTab:
             return tuple(gr.skip() for _ in range(7))
         question = found[number].one.question
         record = measured.results[0].record
-        family, device = record.backend.partition("/")[0], record.device
+        family, device = record.backend.rpartition("/")[0], record.device
         return gr.Tabs(selected="ask"), question.context, question.question, [one, other], family, device, ticket + 1

@@ -70,10 +70,11 @@ def as_shell(question: str, context: str, family: str, backends: Sequence[str], 
     """A loop over the backends; a text too long for an argument is read from a file."""
     short = len(context.encode("utf-8", "replace")) <= ARGUMENT_UP_TO
     text = f"--context {shlex.quote(context)}" if short else "--context-file text.txt"
+    where = f"--family {shlex.quote(family)} --device {shlex.quote(device)}"
     return (
         f"{'' if short else '# Save the text as text.txt first: it is too long for a command.' + chr(10)}"
         f"for backend in {' '.join(backends)}; do\n"
-        f'  python -m qa_backends answer --family {family} --device {device} --backend "$backend" --json \\\n'
+        f'  python -m qa_backends answer {where} --backend "$backend" --json \\\n'
         f"    --question {shlex.quote(question)} \\\n    {text}\n"
         "done\n"
     )

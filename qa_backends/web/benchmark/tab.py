@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Updates = dict[Any, Any]
 OWN = "Your measurement."
-DEFAULTS = BenchmarkPlan(catalog.default_family())
+DEFAULTS = BenchmarkPlan(family="")
 HOW_TO_READ = (
     "Every backend answers the same questions whole (tokenise, model, decode), in turns of three runs. Lengths are "
     "measured at the smallest batch size chosen; batch sizes at the length nearest to 128. The first runs, at least "
@@ -242,7 +242,8 @@ class BenchmarkTab:
     def redraw(self, own: Shown | None, at: int | None, log: bool, request: gr.Request) -> list[Any]:
         """The charts as the visitor wants them; a benchmark under way goes on drawing them so."""
         if run := self._under_way.get(request.session_hash or ""):
-            run.at, run.log = at, log
+            run.at, run.log = at, log  # drawn so with the next point: not now, while something is timed
+            return [gr.skip()] * len(self._charts)
         shown = own or shipped()
         records = shown.benchmark.rows if shown else ()
         return drawn(records, int(at or start_at(records)), log=log)

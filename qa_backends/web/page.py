@@ -38,6 +38,11 @@ READABLE = {
 }
 """The theme's greens darkened, so that white text on them has a contrast above 4.5; labels that are no louder than what
 they name; room for a question and its result on one screen."""
+HEAD = """<style>
+.gradio-container .main.fillable { padding: 0.6rem 2rem 1rem !important; }
+@media (max-width: 600px) { .gradio-container .main.fillable { padding: 0.3rem 0.6rem !important; } }
+</style>"""
+"""The page's margins, which lie outside of what Gradio lets a style sheet reach."""
 SYSTEM_FONTS = ["system-ui", "sans-serif"]
 
 
@@ -68,5 +73,5 @@ def launch_options() -> dict[str, Any]:
     modes = {part: ("", "_dark") if hasattr(theme, f"{part}_dark") else ("",) for part in READABLE}
     readable = {f"{part}{mode}": value for part, value in READABLE.items() for mode in modes[part]}
     theme.set(body_background_fill="*neutral_50", **readable)  # setting anything makes the page white otherwise
-    return {"theme": theme, "css_paths": [STYLE], "footer_links": ["api"], "ssr_mode": False, "show_error": True,
-            "max_file_size": MOST_UPLOADED}  # fmt: skip
+    return {"theme": theme, "css_paths": [STYLE], "head": HEAD, "footer_links": ["api"], "ssr_mode": False,
+            "show_error": True, "max_file_size": MOST_UPLOADED}  # fmt: skip

@@ -1,4 +1,4 @@
-"""One colour a backend, the same in cards, marks and charts, whatever else is in the catalogue."""
+"""One colour a backend, the same in rows, marks and charts, whatever else is in the catalogue."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ PINNED = {
     "hf-pipeline": "#a08a5c",
 }
 """After Okabe and Ito's palette, which people with colour-blindness can tell apart, on light and on dark."""
-LIGHTNESS, SATURATION = 0.52, 0.5
-"""Of colours that derive from a name: to be told from both a light and a dark ground."""
+LIGHTNESSES, SATURATION = (0.42, 0.52, 0.62), 0.5
+"""Of colours that derive from a name: to be told from a light and a dark ground, and from each other."""
 APART = 14 / 360
-"""Share of the colour circle that two backends' hues are apart at least."""
+"""Share of the colour circle that a derived hue is apart from the pinned ones at least."""
+STEPS = 720
+"""Places on the colour circle that hues are chosen from."""
 BAND_OPACITY = 0.16
 
 PART_OPACITY = {"tokenise": 0.35, "wait": 0.2, "model": 1.0, "decode": 0.6}
@@ -29,29 +31,22 @@ PART_OPACITY = {"tokenise": 0.35, "wait": 0.2, "model": 1.0, "decode": 0.6}
 
 
 def colour(backend: str) -> str:
-    """The backend's or the reference's colour, as ``#rrggbb``: pinned, or made of its name."""
+    """The backend's or the reference's colour, as ``#rrggbb``: pinned, or made of its name and of nothing else."""
     if backend in PINNED:
         return PINNED[backend]
-    taken = [_hue(each) for each in PINNED.values()]
-    for name in sorted({each.name for each in catalog.BACKENDS} - set(PINNED)):
-        taken.append(_free(name, taken))
-        if name == backend:
-            return _hex(taken[-1])
-    return _hex(_free(backend, taken))
+    digest = hashlib.sha256(backend.encode()).digest()
+    hue, lightness = _free_hue(int.from_bytes(digest[:4]) / 2**32), LIGHTNESSES[digest[4] % len(LIGHTNESSES)]
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, lightness, SATURATION))
 
 
-def _free(name: str, taken: list[float]) -> float:
-    """The hue that the name's hash gives, moved on until it is apart from those taken, while there is room."""
-    hue = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) / 2**32
-    for _ in range(int(1 / APART)):
-        if all(min(abs(hue - other), 1 - abs(hue - other)) >= APART for other in taken):
-            break
-        hue = (hue + APART) % 1
-    return hue
-
-
-def _hex(hue: float) -> str:
-    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, LIGHTNESS, SATURATION))
+def _free_hue(share: float) -> float:
+    """The hue so far along what the pinned ones leave free of the colour circle."""
+    free = [
+        step / STEPS
+        for step in range(STEPS)
+        if all(abs((step / STEPS - _hue(each) + 0.5) % 1 - 0.5) >= APART for each in PINNED.values())
+    ]
+    return free[int(share * len(free))]
 
 
 def _hue(shown: str) -> float:

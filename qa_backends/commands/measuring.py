@@ -25,6 +25,7 @@ from qa_backends.commands.terminal import (
     watched,
 )
 from qa_backends.errors import InputError, QAError
+from qa_backends.measure.benchmark.overhead import RUNS
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
 from qa_backends.measure.results.records import BenchmarkRecord
 from qa_backends.paths import write_whole
@@ -183,7 +184,7 @@ def _numbers(option: str, text: str) -> tuple[int, ...]:
 @app.command()
 def overhead(
     save: Annotated[Path | None, typer.Option("--save", help="Write the results file here.")] = None,
-    runs: Annotated[int, typer.Option("--runs", min=5, help="Timed answers at each length.")] = 200,
+    runs: Annotated[int, typer.Option("--runs", min=5, help="Timed answers at each length.")] = RUNS,
     family: FamilyName = None,
     device: Device = None,
     as_json: Json = False,

@@ -25,7 +25,7 @@ from qa_backends.commands.terminal import (
     watched,
 )
 from qa_backends.errors import InputError
-from qa_backends.training.settings import RunSettings
+from qa_backends.training.settings import BATCH_TOKENS, LEARNING_RATE, RunSettings
 
 if TYPE_CHECKING:
     from qa_backends.training.loop import OnStep
@@ -47,8 +47,8 @@ def finetune(
     out: Out,
     start_from: Annotated[str, typer.Option("--from", help="An encoder: a folder or a Hub id.")] = DEFAULT_ENCODER,
     passes: Passes = 3.0,
-    learning_rate: Rate = 1.2e-4,
-    batch_tokens: Tokens = 4096,
+    learning_rate: Rate = LEARNING_RATE,
+    batch_tokens: Tokens = BATCH_TOKENS,
     seed: Seed = 1,
     device: Device = None,
     as_json: Json = False,
@@ -80,8 +80,8 @@ def prune(
         float, typer.Option("--density", min=0.05, max=0.95, help="Share of the encoder to keep.")
     ] = 0.4,
     passes: Passes = 1.0,
-    learning_rate: Rate = 1.2e-4,
-    batch_tokens: Tokens = 4096,
+    learning_rate: Rate = LEARNING_RATE,
+    batch_tokens: Tokens = BATCH_TOKENS,
     seed: Seed = 2,
     family: FamilyName = None,
     device: Device = None,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+LEARNING_RATE, BATCH_TOKENS = 1.2e-4, 4096
+"""Of every recipe, unless a person chooses otherwise."""
 WEIGHT_DECAY = 0.01
 
 

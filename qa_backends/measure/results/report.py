@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.contestants import EQUAL
-from qa_backends.measure.benchmark.plan import SHOWN_AT
+from qa_backends.measure.benchmark.plan import SHOWN_AT, BenchmarkPlan
 from qa_backends.measure.results.files import read_benchmark, read_overhead
 from qa_backends.measure.results.shipped import measured_on_current_weights, shipped_quality
 from qa_backends.paths import ASSETS, BENCHMARK, MODELS, OVERHEAD
@@ -30,7 +30,7 @@ MODEL_CARD = MODELS / CARD_FAMILY / "README.md"
 README = ASSETS.parent / "README.md"
 BEGIN = "<!-- measured: written by `python -m qa_backends report` -->"
 END = "<!-- /measured -->"
-LENGTHS = (32, 128, 384)
+LENGTHS = BenchmarkPlan(family="").lengths
 """Of those measured, the lengths that the README shows."""
 TOOLS = ("torch", "onnxruntime-gpu", "onnxruntime")
 """The packages whose versions it shows, where they were installed."""

@@ -23,6 +23,7 @@ from qa_backends.limits import devices
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.quality.evaluation import Differing, find_difference
 from qa_backends.progress import Progress
+from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.web.ask import charts, html, scripts, share
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected, said
 from qa_backends.web.shared.shipped import shipped_benchmark
@@ -86,7 +87,7 @@ class AskTab:
         with gr.Column(elem_classes="qa-form", elem_id="qa-form"):
             self._context = gr.Textbox(
                 value=first["context"], label="Text", lines=3, max_lines=10, elem_id="qa-context",
-                placeholder="Paste a text of up to 200,000 characters",
+                placeholder=f"Paste a text of up to {MAX_CONTEXT_CHARS:,} characters",
             )  # fmt: skip
             with gr.Row(elem_classes="qa-ask-row"):
                 self._question = gr.Textbox(

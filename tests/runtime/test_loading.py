@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import threading
 import time
 from collections import Counter
@@ -220,6 +221,9 @@ def test_a_broken_checkpoint_is_a_sentence(tmp_path: Path, small_family: Family)
     (tmp_path / "model.safetensors").write_bytes(b"half a fi")
     broken = Family("broken", "Broken", (*small_family.checkpoints[:1], ("pruned", Source(folder=tmp_path))))
     runtime = Runtime()
+    with runtime.turn("cpu"), pytest.raises(ArtefactError, match=r"holds no manifest\.json.*train pack"):
+        runtime.get(broken, PRUNED, "cpu")
+    shutil.copy(WEIGHTS / "manifest.json", tmp_path)
     with runtime.turn("cpu"), pytest.raises(ArtefactError, match=r"cannot be read.*\."):
         runtime.get(broken, PRUNED, "cpu")
 

@@ -307,3 +307,15 @@ def test_a_reference_is_measured_like_any_backend_and_starts_afresh_after_it_fai
     assert reference.against_baseline is not None and reference.against_previous is None
     assert (reference.padding, reference.floor_ms, reference.quality) == (None, None, None)
     assert [each.name for each in found.alone] == ["baseline"], "a reference is not measured alone"
+
+
+def test_a_point_is_shown_before_somebody_else_gets_the_turn(runtime: Runtime) -> None:
+    """Whoever comes next would otherwise be timed while this point's charts are drawn."""
+    seen: dict[int, int] = {}
+
+    def watch(state: Sweep) -> None:
+        seen.setdefault(len(state.records), runtime.ahead())
+
+    plan = BenchmarkPlan("minilm", ("pruned",), lengths=(32, 64), batches=(1,), runs=5, seconds=20)
+    sweep(runtime, plan, emit=watch)
+    assert seen[1] == seen[2] == 1, "the turn is held when a new record is first shown"

@@ -70,6 +70,24 @@ def test_squad_dev_is_downloaded_once_and_kept(monkeypatch: pytest.MonkeyPatch, 
     assert data_set("squad-v2-dev", progress) == first, "a damaged copy is fetched again"
 
 
+def test_a_download_that_is_stopped_ends_between_two_pieces_and_keeps_nothing(
+    monkeypatch: pytest.MonkeyPatch, fresh: Path
+) -> None:
+    content, pieces = squad("In Rome. " * 50_000), []
+
+    class Served(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            pieces.append(super().read1(size))
+            return pieces[-1]
+
+    monkeypatch.setattr(datasets, "SQUAD_DEV_SHA256", hashlib.sha256(content).hexdigest())
+    monkeypatch.setattr(datasets.urllib.request, "urlopen", lambda _url, timeout: Served(content))
+    with pytest.raises(Cancelled):
+        data_set("squad-v2-dev", Progress(stopped=lambda: len(pieces) == 2))
+    assert 0 < sum(map(len, pieces)) < len(content)
+    assert list((fresh / "data").glob("*.json")) == []
+
+
 def test_another_file_at_the_official_address_is_refused(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
     serve(monkeypatch, squad())
     with pytest.raises(BackendUnavailable, match="hash differs"):

@@ -324,7 +324,7 @@ def first_sight() -> Comparison | None:
     return replace(recorded, cards=cards, fastest=fastest[0] if len(fastest) == 1 else recorded.fastest)
 
 
-def offer(family: str, device: str, chosen: list[str]) -> Any:
-    """The backends of the family that the device can run; what was ticked stays so where it is still offered."""
+def offer(family: str, device: str | None, chosen: list[str]) -> Any:
+    """The backends that the family has and the device, where given, can run; a tick stays where it is still offered."""
     choices = backend_choices(family, device)
     return gr.CheckboxGroup(choices, value=preselected(family, device, chosen) or preselected(family, device))

@@ -23,6 +23,7 @@ from qa_backends.measure.benchmark.sweep import Sweep, sweep
 from qa_backends.measure.results.files import BENCHMARK, as_csv, as_text, read_benchmark
 from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
 from qa_backends.web.ask.share import CODE_BOX
+from qa_backends.web.ask.tab import PRIVATE, offer
 from qa_backends.web.benchmark import charts, html
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
 from qa_backends.web.shared.html import problem, running
@@ -45,7 +46,6 @@ HOW_TO_READ = (
 )
 DOWNLOADS_KEPT = 32
 """Measurements whose files wait to be fetched; Gradio has a copy of its own of what a page offers."""
-PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 MOST_SECONDS_HERE = 60
 BENCHMARKS_AT_ONCE = 16
 """They take turns, point by point."""
@@ -168,13 +168,11 @@ class BenchmarkTab:
                           concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE)  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
         self._family.input(
-            lambda family, chosen: gr.CheckboxGroup(
-                backend_choices(family), value=preselected(family, among=chosen) or preselected(family)
-            ),
+            lambda family, chosen: offer(family, None, chosen),
             [self._family, self._backends],
             self._backends,
             queue=False,
-            api_visibility="private",
+            **PRIVATE,
         )
         for control in (self._at, self._log):
             control.input(self.redraw, [self._own, self._at, self._log], self._charts, **PRIVATE)

@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from qa_backends.measure.results.records import LeftOut
 
 
-def note(sentence: str) -> str:
-    """A remark where the verdict would stand."""
-    return f'<div class="qa-verdict"><p>{escape(sentence)}</p></div>'
-
-
 def problem(sentence: str) -> str:
     """An error where the verdict would stand."""
     return f'<div class="qa-verdict qa-problem" role="alert"><p>{escape(sentence)}</p></div>'

@@ -14,12 +14,14 @@ from qa_backends.reader.tokens import Tokens
 from qa_backends.reader.windows import cut, pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import torch
 
     from qa_backends.reader.tokens import SubwordTokenizer
     from qa_backends.squad import Question
+
+    EpochOf = Callable[[int], Sequence["Example"]]
 
 SEQ_LEN_MULTIPLE = 16
 """Batches are padded to a multiple of this, the tile width of bfloat16 matrix units."""
@@ -32,7 +34,7 @@ class Example:
     """One training window: a question, a piece of its context, and the answer's tokens counted from the window's start.
 
     ``start`` and ``end`` (inclusive) are 0, the token that stands for "no answer", where the piece holds none.
-    ``length`` counts the window's tokens, its frame included.
+    ``length`` counts the window's tokens, its frame included; ``number`` is the window's among those it was made with.
     """
 
     question: Tokens
@@ -40,6 +42,7 @@ class Example:
     start: int
     end: int
     length: int
+    number: int
 
 
 def answer_tokens(offsets: IntArray, start: int, end: int) -> tuple[int, int] | None:
@@ -66,24 +69,28 @@ def examples(questions: Sequence[Question], tokenizer: SubwordTokenizer) -> list
             tokens = context.part(piece.start, piece.stop)
             span = answer_tokens(tokens.offsets, gold.start, gold.start + len(gold.text)) if gold else None
             first, last = (span[0] + shift, span[1] + shift) if span else (0, 0)
-            found.append(Example(question, tokens, first, last, around + len(tokens)))
+            found.append(Example(question, tokens, first, last, around + len(tokens), len(found)))
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Tensors of one step: ``inputs`` int64 ``[n, seq_len]`` by the model's argument names, labels int64 ``[n]``."""
+    """Tensors of one step: ``inputs`` int64 ``[n, seq_len]`` by the model's argument names, labels int64 ``[n]``.
+
+    ``numbers`` are the windows', int64 ``[n]``, on the host.
+    """
 
     inputs: dict[str, torch.Tensor]
     start: torch.Tensor
     end: torch.Tensor
+    numbers: torch.Tensor
 
     def __len__(self) -> int:
         return len(self.start)
 
     def to(self, device: str) -> Batch:
         inputs = {name: each.to(device) for name, each in self.inputs.items()}
-        return Batch(inputs, self.start.to(device), self.end.to(device))
+        return Batch(inputs, self.start.to(device), self.end.to(device), self.numbers)
 
 
 def epoch_order(lengths: Sequence[int], *, max_tokens: int, seed: int) -> list[list[int]]:
@@ -107,7 +114,7 @@ def epoch_order(lengths: Sequence[int], *, max_tokens: int, seed: int) -> list[l
 
 
 def steps_of(data: Sequence[Example], *, passes: float, max_tokens: int, seed: int) -> int:
-    """Steps that so many passes over the data take. Raises InputError where that is not one."""
+    """Steps that so many passes over an epoch like this one take. Raises InputError where that is not one."""
     steps = round(len(epoch_order([each.length for each in data], max_tokens=max_tokens, seed=seed)) * passes)
     if steps < 1:
         raise InputError(f"{passes} passes over these questions do not make one step. Give more passes.")
@@ -135,17 +142,19 @@ def collate(together: Sequence[Example], tokenizer: SubwordTokenizer) -> Batch:
     if windows.token_type_ids is not None:
         inputs["token_type_ids"] = padded(windows.token_type_ids, 0)
     start = torch.tensor([each.start for each in together])
-    return Batch(inputs, start, torch.tensor([each.end for each in together]))
+    end = torch.tensor([each.end for each in together])
+    return Batch(inputs, start, end, torch.tensor([each.number for each in together]))
 
 
 def stream(
-    data: Sequence[Example], tokenizer: SubwordTokenizer, *, max_tokens: int, seed: int, steps: int, skip: int
+    epochs: EpochOf, tokenizer: SubwordTokenizer, *, max_tokens: int, seed: int, steps: int, skip: int
 ) -> Iterator[Batch]:
     """Batches number ``skip`` to ``steps`` of an endless series of epochs; the same seed gives the same series."""
-    lengths = [each.length for each in data]
     done = 0
     epoch = 0
     while done < steps:
+        data = epochs(epoch)
+        lengths = [each.length for each in data]
         for indices in epoch_order(lengths, max_tokens=max_tokens, seed=seed + epoch):
             if skip <= done < steps:
                 yield collate([data[i] for i in indices], tokenizer)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qa_backends.training.model import compiled, runner, span_loss, trainable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import torch
@@ -21,21 +22,26 @@ LOWEST_LOGIT = -1e4
 """What stands for padding: no share of the softmax, and small enough for half precision."""
 
 
-class Teacher:
-    """A fine-tuned checkpoint whose logits a student learns to repeat."""
+def live(checkpoint: Path, device: str) -> Callable[[Batch], Logits]:
+    """A fine-tuned checkpoint, loaded to the device, whose logits a ``Teacher`` gives; raises what ``load_model``
+    raises."""
+    model = trainable(checkpoint, device)
+    model.train(mode=False)
+    return runner(compiled(model), device)
 
-    def __init__(self, checkpoint: Path, device: str) -> None:
-        """Loads it to the device; raises what ``load_model`` raises."""
-        model = trainable(checkpoint, device)
-        model.train(mode=False)
-        self._run = runner(compiled(model), device)
+
+class Teacher:
+    """What a student learns to repeat: the logits of a ``live`` checkpoint, or those that were ``cached``."""
+
+    def __init__(self, logits_of: Callable[[Batch], Logits]) -> None:
+        self._logits_of = logits_of
 
     def logits(self, batch: Batch) -> Logits:
         """Start and end logits ``[n, seq_len]`` of a batch on the teacher's device, without gradients."""
         import torch
 
         with torch.no_grad():
-            return self._run(batch)
+            return self._logits_of(batch)
 
     def loss(self, student: Logits, batch: Batch) -> torch.Tensor:
         """What the student is trained on, given its logits ``[n, seq_len]`` of the batch.

@@ -1,14 +1,18 @@
-"""Fine-tune an encoder to find answer spans (Devlin et al. 2019, section 4.3)."""
+"""Fine-tune an encoder, or a checkpoint further, to find answer spans (Devlin et al. 2019, section 4.3)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.load import save_model
+from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.reader.tokens import SubwordTokenizer
-from qa_backends.training.data import examples, steps_of, stream
+from qa_backends.training.data import steps_of, stream
+from qa_backends.training.epochs import Epochs
 from qa_backends.training.loop import begin, train
 from qa_backends.training.model import compiled, learned, runner, span_loss, trainable
+from qa_backends.training.provenance import weights_of
+from qa_backends.training.saved import claim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,17 +29,21 @@ if TYPE_CHECKING:
 def finetune(questions: Sequence[Question], *, start_from: Path, run: RunSettings, on_step: OnStep) -> Path:
     """Trains on the questions and writes the checkpoint to ``model`` in the run's folder, which is returned.
 
+    An encoder gets a fresh output layer; a checkpoint that was fine-tuned before keeps its own.
+
     Raises:
-        InputError: the folder holds a run with other settings.
+        InputError: the folder holds a run with other settings, or ``start_from`` no weights.
         ArtefactError: ``start_from`` is no checkpoint that can be read.
     """
     import torch
 
     begin(run)
-    model = trainable(start_from, run.device)
+    start = file_hash(weights_of(start_from))
+    model = trainable(start_from, run.device, dropout=run.dropout)
     tokenizer = SubwordTokenizer(start_from)
-    data = examples(questions, tokenizer)
-    recipe = run.recipe(steps_of(data, passes=run.passes, max_tokens=run.max_tokens, seed=run.seed))
+    epochs = Epochs(questions, tokenizer, run.changes, seed=run.seed)
+    recipe = run.recipe(steps_of(epochs(0), passes=run.passes, max_tokens=run.max_tokens, seed=run.seed))
+    claim(run.folder, {"start": start, "questions": len(questions), "steps": recipe.steps, **run.facts()})
     logits_of = runner(compiled(model), run.device)
 
     def loss_of(batch: Batch, _step: int) -> torch.Tensor:
@@ -43,9 +51,9 @@ def finetune(questions: Sequence[Question], *, start_from: Path, run: RunSetting
         return span_loss(logits_of(batch), batch)
 
     train(
-        learned(model),
+        learned(model, freeze_embeddings=run.freeze_embeddings),
         loss_of,
-        lambda skip: stream(data, tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=recipe.steps, skip=skip),
+        lambda skip: stream(epochs, tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=recipe.steps, skip=skip),
         recipe,
         run.folder,
         on_step,

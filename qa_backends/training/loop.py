@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends.limits import limit_threads
+from qa_backends.training.average import Average
 from qa_backends.training.saved import SavedState
 
 if TYPE_CHECKING:
@@ -31,11 +32,14 @@ LOSS_MEMORY = 0.98
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What those who wait are told after a step: its number, of how many, and the smoothed loss."""
+    """What those who wait are told after a step: its number, of how many, and the smoothed loss.
+
+    The loss is ``None`` of a step that learns nothing: it computes a teacher's logits, to be kept.
+    """
 
     number: int
     of: int
-    loss: float
+    loss: float | None
     windows_per_second: float
 
 
@@ -67,7 +71,11 @@ def train(
     """Runs the recipe from its beginning, or from the state that was saved in ``folder``.
 
     ``parameters`` are what is learned, by name; ``batches_from(n)`` yields the batches from number ``n`` on.
-    ``scores``, for movement pruning, are learned ``SCORE_RATE`` times as fast as weights, and do not decay.
+    ``scores``, for movement pruning, are learned ``SCORE_RATE`` times as fast as weights, and do not decay. In the end
+    ``parameters`` are the average of their steps, where the recipe asks for one.
+
+    Random numbers are drawn anew in each step, from the seed and the step's number, so that a run that goes on draws
+    those it would have drawn.
 
     Raises:
         InputError: the folder holds a run of another recipe.
@@ -75,7 +83,8 @@ def train(
     import torch
 
     optimizer = _optimizer(parameters, scores or {}, recipe)
-    state = SavedState(folder, recipe, parameters | (scores or {}), optimizer)
+    average = Average(parameters, recipe.ema) if recipe.ema else None
+    state = SavedState(folder, recipe, parameters | (scores or {}), optimizer, average)
     first = state.resume()
     saved = started = time.monotonic()
     windows = 0
@@ -83,11 +92,14 @@ def train(
     for step, batch in enumerate(batches_from(first), start=first):
         for group in optimizer.param_groups:
             group["lr"] = rate_at(step, recipe) * group["pace"]
+        torch.manual_seed((recipe.seed << 32 | step) % 2**63)
         loss = loss_of(batch, step)
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(parameters.values(), GRADIENT_CLIP)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        if average:
+            average.update(step + 1)
         windows += len(batch)
         value = loss.item()
         shown = value if step == first else LOSS_MEMORY * shown + (1 - LOSS_MEMORY) * value
@@ -98,6 +110,8 @@ def train(
             saved = now
     if first < recipe.steps:
         state.save(recipe.steps)
+    if average:
+        average.put_in_place()
 
 
 def _optimizer(

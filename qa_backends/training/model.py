@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     Logits = tuple[torch.Tensor, torch.Tensor]
 
 
-def trainable(folder: Path, device: str) -> PreTrainedModel:
+def trainable(folder: Path, device: str, *, dropout: float = 0.0) -> PreTrainedModel:
     """The checkpoint's model in training mode; raises what ``load_model`` raises.
 
-    It has no dropout: drawing its random numbers costs a CPU more time than the matrix products. It has plain
-    attention: on CPUs the backward pass of that is quicker than the fused kernel's.
+    By default it has no dropout: drawing its random numbers costs a CPU more time than the matrix products. It has
+    plain attention: on CPUs the backward pass of that is quicker than the fused kernel's.
     """
-    model = load_model(folder, attention="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    model = load_model(folder, attention="eager", hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
     model.to(device)  # type: ignore[arg-type]  # transformers' stub leaves out the device
     model.train()
     return model
 
 
-def learned(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
-    """What is trained: everything but the embedding tables.
+def learned(model: PreTrainedModel, *, freeze_embeddings: bool = True) -> dict[str, torch.nn.Parameter]:
+    """What is trained: everything, by default without the embedding tables.
 
     The tables are half of a small model's parameters, their gradients are slow to write, and pre-training has seen far
     more of each word than a question set shows.
     """
     for table in architecture_of(model.config).tables(model):
-        table.weight.requires_grad = False
+        table.weight.requires_grad = not freeze_embeddings
     return {name: each for name, each in model.named_parameters() if each.requires_grad}
 
 

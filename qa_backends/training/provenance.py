@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.hub import fetch
 from qa_backends.checkpoints.load import load_model, save_model
@@ -11,6 +12,8 @@ from qa_backends.checkpoints.manifest import NAME, WEIGHTS, file_hash, manifest_
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from qa_backends.progress import Progress
 
 REMEDY = "Name a folder that holds the encoder: --from FOLDER."
@@ -38,6 +41,25 @@ def weights_of(checkpoint: Path) -> Path:
 def history(folder: Path) -> dict[str, object]:
     """The settings a checkpoint of this project was trained with, for the manifest of what is trained on from it."""
     return {"before": read_manifest(folder).settings} if (folder / NAME).is_file() else {}
+
+
+def seen_before(folder: Path, articles: Sequence[str]) -> bool:
+    """Whether a checkpoint may have been trained on some of the articles: its manifest, if it has one, says of one of
+    its runs that they were not all held out. Figures on articles that were seen say little."""
+    if not (folder / NAME).is_file():
+        return False  # an encoder, which was never trained to answer
+    run: dict[str, Any] | None = read_manifest(folder).settings
+    while run is not None:
+        if not set(articles) <= set(run.get("held_out", {}).get("articles", ())):
+            return True
+        run = run.get("before")
+    return False
+
+
+def add_to_manifest(folder: Path, facts: dict[str, object]) -> None:
+    """Adds to the settings in a checkpoint's manifest what became known after it was finished."""
+    manifest = read_manifest(folder)
+    replace(manifest, settings=manifest.settings | facts).write(folder)
 
 
 def finish(folder: Path, *, step: str, parent: Path, settings: dict[str, object]) -> Path:

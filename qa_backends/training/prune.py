@@ -12,20 +12,22 @@ Both are trained to repeat the teacher's logits, see ``distil``.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.load import save_model
 from qa_backends.checkpoints.manifest import WEIGHTS, file_hash
 from qa_backends.errors import InputError
-from qa_backends.paths import write_whole
 from qa_backends.reader.tokens import SubwordTokenizer
-from qa_backends.training.data import examples, steps_of, stream
-from qa_backends.training.distil import Teacher
+from qa_backends.training.cached import cached
+from qa_backends.training.data import steps_of, stream
+from qa_backends.training.distil import Teacher, live
+from qa_backends.training.epochs import Epochs
 from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
 from qa_backends.training.loop import begin, train
 from qa_backends.training.model import compiled, learned, runner, trainable
 from qa_backends.training.provenance import weights_of
+from qa_backends.training.saved import claim
+from qa_backends.training.settings import UNCHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,6 +56,7 @@ class Pruning:
 
     ``density`` is the share of the teacher's encoder to keep. ``start`` is the checkpoint that is pruned by importance,
     by default the teacher. Stages that would leave more than it has are left out; the last one always trains it on.
+    With ``teacher_logits``, a file, the teacher runs once for all passes and its logits are kept there, see ``cached``.
     """
 
     def __init__(
@@ -66,11 +69,13 @@ class Pruning:
         run: RunSettings,
         on_step: OnStep,
         start: Path | None = None,
+        teacher_logits: Path | None = None,
     ) -> None:
         """Loads the teacher.
 
         Raises:
-            InputError: the folder holds a run with other settings, or ``start`` no checkpoint.
+            InputError: the folder holds a run with other settings, or ``start`` no checkpoint; the file of logits is
+                not of these questions, or they change.
             ArtefactError: ``teacher`` is no checkpoint that can be read.
         """
         begin(run)
@@ -80,28 +85,45 @@ class Pruning:
         self.density = density
         self._run = run
         self._tokenizer = SubwordTokenizer(teacher)
-        self._data = examples(questions, self._tokenizer)
+        self._epochs = Epochs(questions, self._tokenizer, run.changes, seed=run.seed)
         self._on_step = on_step
-        self._steps = steps_of(self._data, passes=run.passes, max_tokens=run.max_tokens, seed=run.seed)
-        self._teacher = Teacher(teacher, run.device)
-        self._claim_folder()
+        self._steps = steps_of(self._epochs(0), passes=run.passes, max_tokens=run.max_tokens, seed=run.seed)
+        self._claim_folder(kept=teacher_logits is not None)
+        logits_of = live(teacher, run.device)
+        self._teacher = Teacher(self._kept(logits_of, teacher_logits) if teacher_logits else logits_of)
 
-    def _claim_folder(self) -> None:
-        """Notes what this run is, so that finished stages of another are never taken for its own."""
-        mine = {
+    def _kept(self, logits_of: Callable[[Batch], Logits], file: Path) -> Callable[[Batch], Logits]:
+        """The teacher's logits from the file."""
+        run = self._run
+        if run.changes != UNCHANGED:
+            raise InputError(
+                "A teacher's logits can be kept of questions that stay the same. Leave out --teacher-logits, or the "
+                "options that change questions: --swaps, --lower-case, --cut, --join and --misplaced."
+            )
+        return cached(
+            file,
+            logits_of,
+            self._epochs(0),
+            self._tokenizer,
+            weights=file_hash(weights_of(self.teacher)),
+            max_tokens=run.max_tokens,
+            device=run.device,
+            on_step=self._on_step,
+        )
+
+    def _claim_folder(self, *, kept: bool) -> None:
+        """Notes what this run is: finished stages of another are not taken for its own."""
+        facts: dict[str, object] = {
             "method": self.method,
             "teacher": file_hash(weights_of(self.teacher)),
             "start": file_hash(weights_of(self.start)),
-            "windows": len(self._data),
+            "windows": len(self._epochs(0)),
             "density": self.density,
             "steps": self._steps,
+            "teacher_logits": kept,
             **self._run.facts(),
         }
-        note = self._run.folder / "run.json"
-        if not note.is_file():
-            write_whole(note, json.dumps(mine, indent=1) + "\n")
-        elif (found := json.loads(note.read_text(encoding="utf-8"))) != mine:
-            raise InputError(f"{self._run.folder} holds a run with other settings ({found}). Name another folder.")
+        claim(self._run.folder, facts)
 
     def run(self) -> Path:
         """Prunes and returns the folder of the packed checkpoint."""
@@ -131,7 +153,7 @@ class Pruning:
         model = self._model(stage / "cut")
         torch.compiler.reset()  # the graph compiled for the last stage has other shapes
         logits_of = runner(compiled(model), self._run.device)
-        self._train(learned(model), lambda batch, _step: logits_of(batch), steps, stage)
+        self._train(self._learned(model), lambda batch, _step: logits_of(batch), steps, stage)
         save_model(model, stage / "model", tokenizer_from=self.teacher, dtype=torch.float32)
 
     def _cut(self, model: PreTrainedModel, keep: int) -> None:
@@ -142,6 +164,7 @@ class Pruning:
         """Mean squared gradient of the loss by each gate: about twice what closing the gate would add to the loss."""
         import torch
 
+        model.train(mode=False)  # with dropout, gates would be judged by chance
         gates = Gates(model)
         tensors = [*gates.heads, *gates.columns]
         sums = [torch.zeros_like(each) for each in tensors]
@@ -172,7 +195,7 @@ class Pruning:
 
         folder = self._run.folder / "movement"
         scores = {f"score.{number}": each for number, each in enumerate(worths)}
-        self._train(learned(model), forward, self._steps, folder, scores)
+        self._train(self._learned(model), forward, self._steps, folder, scores)
         gates.remove()
         cut_down(model, *([each > 0 for each in masks(kind, share)] for kind in (heads, columns)))
         save_model(model, folder / "model", tokenizer_from=self.teacher, dtype=torch.float32)
@@ -191,7 +214,10 @@ class Pruning:
         return share + (1.0 - share) * (1.0 - done) ** 3
 
     def _model(self, folder: Path) -> PreTrainedModel:
-        return trainable(folder, self._run.device)
+        return trainable(folder, self._run.device, dropout=self._run.dropout)
+
+    def _learned(self, model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
+        return learned(model, freeze_embeddings=self._run.freeze_embeddings)
 
     def _train(
         self,
@@ -213,7 +239,7 @@ class Pruning:
 
     def _batches(self, skip: int, steps: int) -> Iterator[Batch]:
         run = self._run
-        made = stream(self._data, self._tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=steps, skip=skip)
+        made = stream(self._epochs, self._tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=steps, skip=skip)
         return (batch.to(run.device) for batch in made)
 
 

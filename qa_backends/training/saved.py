@@ -1,4 +1,5 @@
-"""What a stopped run goes on from: one file with its weights, AdamW's moments, its step and its recipe."""
+"""What a stopped run goes on from: one file with its weights, AdamW's moments, its step and its recipe; and a note of
+what the run is."""
 
 from __future__ import annotations
 
@@ -7,17 +8,33 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from qa_backends.errors import InputError
+from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import torch
 
+    from qa_backends.training.average import Average
     from qa_backends.training.settings import Recipe
 
 NAME = "training.safetensors"
+NOTE = "run.json"
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """AdamW's state of each parameter, by PyTorch's names."""
+
+
+def claim(folder: Path, facts: dict[str, object]) -> None:
+    """Notes what the folder's run is, so that what is done of another is never taken for its own.
+
+    Raises:
+        InputError: the folder holds a run with other facts.
+    """
+    note = folder / NOTE
+    if not note.is_file():
+        write_whole(note, json.dumps(facts, indent=1) + "\n")
+    elif (found := json.loads(note.read_text(encoding="utf-8"))) != facts:
+        raise InputError(f"{folder} holds a run with other settings ({found}). Name another folder.")
 
 
 class SavedState:
@@ -32,11 +49,13 @@ class SavedState:
         recipe: Recipe,
         parameters: dict[str, torch.nn.Parameter],
         optimizer: torch.optim.Optimizer,
+        average: Average | None = None,
     ) -> None:
         self._file = folder / NAME
         self._recipe = asdict(recipe)
         self._parameters = parameters
         self._optimizer = optimizer
+        self._average = average.weights if average else {}
 
     def save(self, step: int) -> None:
         """Replaces the saved state whole: a run stopped while saving goes on from the one before."""
@@ -47,6 +66,7 @@ class SavedState:
             tensors[f"weight.{name}"] = parameter.detach().contiguous()
             for moment in MOMENTS:
                 tensors[f"{moment}.{name}"] = self._optimizer.state[parameter][moment]
+        tensors |= {f"average.{name}": each.contiguous() for name, each in self._average.items()}
         self._file.parent.mkdir(parents=True, exist_ok=True)
         partial = self._file.with_suffix(".partial")
         save_file(tensors, partial, metadata={"step": str(step), "recipe": json.dumps(self._recipe)})
@@ -72,6 +92,8 @@ class SavedState:
                 moments = {key: file.get_tensor(f"{key}.{name}").to(parameter.device) for key in MOMENTS}
                 count = torch.tensor(float(step), device=parameter.device)
                 self._optimizer.state[parameter] = {"step": count, **moments}
+            for name, weight in self._average.items():
+                weight.copy_(file.get_tensor(f"average.{name}"))
         return step
 
     def _check(self, found: dict[str, object]) -> None:

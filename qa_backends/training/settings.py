@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from qa_backends.errors import InputError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -15,20 +17,51 @@ WEIGHT_DECAY = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What decides a loop's result. A folder holds one run, and a changed recipe needs another folder."""
+    """What decides a loop's result. A folder holds one run, and a changed recipe needs another folder.
+
+    ``ema`` is the decay of the weights' average, see ``Average``; 0 keeps the last weights.
+    """
 
     steps: int
     learning_rate: float
     weight_decay: float
     max_tokens: int
     seed: int
+    ema: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is changed of the questions, in every epoch anew; by default nothing.
+
+    ``swaps`` counts the questions with another entity that an epoch gets on top, see ``Swaps``. The rest are shares of
+    all questions, 0 to 1, see ``noise``: asked in lower case; asked of a part of their text; of two paragraphs; of
+    another paragraph.
+    """
+
+    swaps: int = 0
+    lower_case: float = 0.0
+    cut: float = 0.0
+    join: float = 0.0
+    misplaced: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raises InputError where more than all texts would be changed."""
+        if self.cut + self.join + self.misplaced > 1:
+            raise InputError(
+                "A text is changed in one way at most: --cut, --join and --misplaced together must not exceed 1."
+            )
+
+
+UNCHANGED = Changes()
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     """What a person chooses: the run's folder, ``passes`` over the questions, how to step, and on which device.
 
-    ``max_tokens`` bounds the tokens of a step, padding included.
+    ``max_tokens`` bounds the tokens of a step, padding included. ``dropout`` is the share of hidden values and of
+    attention that is left out at random.
     """
 
     folder: Path
@@ -37,9 +70,13 @@ class RunSettings:
     max_tokens: int
     seed: int
     device: str
+    ema: float = 0.0
+    dropout: float = 0.0
+    freeze_embeddings: bool = True
+    changes: Changes = UNCHANGED
 
     def recipe(self, steps: int) -> Recipe:
-        return Recipe(steps, self.learning_rate, WEIGHT_DECAY, self.max_tokens, self.seed)
+        return Recipe(steps, self.learning_rate, WEIGHT_DECAY, self.max_tokens, self.seed, self.ema)
 
     def facts(self) -> dict[str, object]:
         """What of it decides the result, for manifests and notes."""

@@ -75,8 +75,8 @@ def test_an_epoch_holds_every_window_once_and_keeps_to_its_size() -> None:
 
 def test_going_on_gives_the_batches_that_would_have_come() -> None:
     data = examples(QUESTIONS, TOKENIZER)
-    whole = list(stream(data, TOKENIZER, max_tokens=1024, seed=3, steps=20, skip=0))
-    rest = list(stream(data, TOKENIZER, max_tokens=1024, seed=3, steps=20, skip=13))
+    whole = list(stream(lambda _epoch: data, TOKENIZER, max_tokens=1024, seed=3, steps=20, skip=0))
+    rest = list(stream(lambda _epoch: data, TOKENIZER, max_tokens=1024, seed=3, steps=20, skip=13))
     assert len(whole) == 20 and len(rest) == 7
     for one, other in zip(whole[13:], rest, strict=True):
         assert torch.equal(one.inputs["input_ids"], other.inputs["input_ids"])

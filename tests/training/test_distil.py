@@ -12,7 +12,7 @@ from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
 from qa_backends.training.data import collate, examples
-from qa_backends.training.distil import LABEL_SHARE, TEMPERATURE, Teacher, divergence
+from qa_backends.training.distil import LABEL_SHARE, TEMPERATURE, Teacher, divergence, live
 from qa_backends.training.model import span_loss
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def batch() -> Batch:
 
 
 def test_a_student_that_repeats_its_teacher_learns_from_the_labels_alone(tiny: Path, batch: Batch) -> None:
-    teacher = Teacher(tiny, "cpu")
+    teacher = Teacher(live(tiny, "cpu"))
     start, end = teacher.logits(batch)
     repeated = teacher.loss((start, end), batch)
     torch.testing.assert_close(repeated, LABEL_SHARE * span_loss((start, end), batch))
@@ -40,7 +40,7 @@ def test_a_student_that_repeats_its_teacher_learns_from_the_labels_alone(tiny: P
 
 
 def test_the_loss_moves_the_student_and_not_the_teacher(tiny: Path, batch: Batch) -> None:
-    teacher = Teacher(tiny, "cpu")
+    teacher = Teacher(live(tiny, "cpu"))
     assert not any(each.requires_grad for each in teacher.logits(batch))
     student = tuple(each.float().flip(0).requires_grad_() for each in teacher.logits(batch))
     before = teacher.loss((student[0], student[1]), batch)

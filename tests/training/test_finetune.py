@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from helpers import BASELINE, random_bert
 
 from qa_backends import limits
 from qa_backends.checkpoints.load import load_model
@@ -17,7 +18,7 @@ from qa_backends.squad import read_squad
 from qa_backends.training import loop
 from qa_backends.training.finetune import finetune
 from qa_backends.training.provenance import encoder_folder, finish, history
-from qa_backends.training.settings import RunSettings
+from qa_backends.training.settings import Changes, RunSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +29,29 @@ if TYPE_CHECKING:
 QUESTIONS = read_squad(OWN_QUESTIONS)[:24]
 
 
-def train_tiny(start_from: Path, folder: Path, on_step: Callable[[StepReport], None], passes: float = 6) -> Path:
-    run = RunSettings(folder, passes, learning_rate=3e-3, max_tokens=2048, seed=0, device="cpu")
+EVERYTHING = {
+    "passes": 3,
+    "ema": 0.9,
+    "dropout": 0.1,
+    "freeze_embeddings": False,
+    "changes": Changes(swaps=4, lower_case=0.2, cut=0.2, join=0.2, misplaced=0.2),
+}
+"""Every technique at once."""
+
+
+def train_tiny(start_from: Path, folder: Path, on_step: Callable[[StepReport], None], **chosen: Any) -> Path:
+    settings = {"passes": 6, "learning_rate": 3e-3, "max_tokens": 2048, "seed": 0, "device": "cpu"}
+    run = RunSettings(folder, **(settings | chosen))
     return finetune(QUESTIONS, start_from=start_from, run=run, on_step=on_step)
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop_halfway(step: StepReport) -> None:
+    if step.number == step.of // 2 + 1:
+        raise Stopped
 
 
 def test_finetuning_learns_and_goes_on_from_where_it_stopped(
@@ -41,14 +62,6 @@ def test_finetuning_learns_and_goes_on_from_where_it_stopped(
     assert steps[-1].number == steps[-1].of == len(steps)
     assert steps[-1].loss < steps[0].loss
     monkeypatch.setattr(loop, "SAVE_EVERY_S", 0.0)
-
-    class Stopped(Exception):
-        pass
-
-    def stop_halfway(step: StepReport) -> None:
-        if step.number == step.of // 2 + 1:
-            raise Stopped
-
     with pytest.raises(Stopped):
         train_tiny(tiny, tmp_path / "halves", stop_halfway)
     rest: list[StepReport] = []
@@ -61,8 +74,37 @@ def test_finetuning_learns_and_goes_on_from_where_it_stopped(
 
 def test_a_folder_holds_one_recipe(tiny: Path, tmp_path: Path) -> None:
     train_tiny(tiny, tmp_path / "run", lambda _: None, passes=1)
+    for other in ({"passes": 2}, {"changes": Changes(lower_case=0.5)}, {"dropout": 0.1}, {"ema": 0.9}):
+        with pytest.raises(InputError, match="other settings"):
+            train_tiny(tiny, tmp_path / "run", lambda _: None, **{"passes": 1, **other})
     with pytest.raises(InputError, match="other settings"):
-        train_tiny(tiny, tmp_path / "run", lambda _: None, passes=2)
+        train_tiny(random_bert(tmp_path / "other", seed=1), tmp_path / "run", lambda _: None, passes=1)
+
+
+def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train_tiny(tiny, tmp_path / "whole", lambda _: None, **EVERYTHING)
+    monkeypatch.setattr(loop, "SAVE_EVERY_S", 0.0)
+    with pytest.raises(Stopped):
+        train_tiny(tiny, tmp_path / "halves", stop_halfway, **EVERYTHING)
+    resumed = train_tiny(tiny, tmp_path / "halves", lambda _: None, **EVERYTHING)
+    assert file_hash(resumed / WEIGHTS) == file_hash(whole / WEIGHTS)
+    plain = train_tiny(tiny, tmp_path / "plain", lambda _: None)
+    assert file_hash(plain / WEIGHTS) != file_hash(whole / WEIGHTS)
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_embeddings_are_trained_where_they_are_not_frozen(tiny: Path, tmp_path: Path, frozen: bool) -> None:
+    made = train_tiny(tiny, tmp_path / "run", lambda _: None, passes=1, freeze_embeddings=frozen)
+    before, after = (load_model(each).get_input_embeddings().weight for each in (tiny, made))
+    assert torch.equal(after, before.half().float()) == frozen
+
+
+def test_a_fine_tuned_checkpoint_is_trained_on_from_what_it_knows(tmp_path: Path) -> None:
+    steps: list[StepReport] = []
+    train_tiny(BASELINE, tmp_path / "run", steps.append, passes=0.5, learning_rate=1e-6)
+    assert steps[0].loss < 2.5, "a fresh output layer would begin near the logarithm of the tokens, above 4"
 
 
 @pytest.mark.usefixtures("two_threads")

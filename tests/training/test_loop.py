@@ -13,6 +13,7 @@ import torch
 
 from qa_backends.errors import InputError
 from qa_backends.training import loop
+from qa_backends.training.average import Average
 from qa_backends.training.data import Batch
 from qa_backends.training.loop import rate_at, train
 from qa_backends.training.settings import Recipe
@@ -53,16 +54,16 @@ def kill_after(count: int, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(owner, name, deadly(getattr(owner, name)))
 
 
-def train_a_little(folder: Path, *, learning_rate: float = 0.1) -> tuple[torch.Tensor, list[int]]:
-    """Three steps of three weights, saved after each: what became of the weights, and which steps were done."""
+def train_a_little(folder: Path, *, learning_rate: float = 0.1, ema: float = 0.5) -> tuple[torch.Tensor, list[int]]:
+    """Three steps of three weights, with noise: what became of the weights' average, and which steps were done."""
     weights = torch.nn.Parameter(torch.tensor([1.0, -2.0, 3.0]))
-    batch = Batch({}, torch.zeros(1), torch.zeros(1))
+    batch = Batch({}, torch.zeros(1), torch.zeros(1), torch.zeros(1))
     done: list[int] = []
     train(
         {"weights": weights},
-        lambda _batch, step: ((weights - step) ** 2).sum(),
+        lambda _batch, step: ((weights - step + torch.rand(3)) ** 2).sum(),
         lambda skip: iter([batch] * (STEPS - skip)),
-        Recipe(STEPS, learning_rate, weight_decay=0.01, max_tokens=1, seed=0),
+        Recipe(STEPS, learning_rate, weight_decay=0.01, max_tokens=1, seed=0, ema=ema),
         folder,
         lambda report: done.append(report.number),
     )
@@ -119,6 +120,34 @@ def test_a_run_killed_while_it_writes_goes_on_from_what_was_saved_before(tmp_pat
     weights, done = train_a_little(tmp_path / "killed")
     assert torch.equal(weights, expected)
     assert done == [STEPS]
+
+
+def test_an_average_lies_behind_the_last_weights(tmp_path: Path) -> None:
+    """The loss pulls two of the weights one way at every step; what is averaged has moved less."""
+    last, _ = train_a_little(tmp_path / "last", ema=0.0)
+    average, _ = train_a_little(tmp_path / "average", ema=0.9)
+    start = torch.tensor([1.0, -2.0, 3.0])
+    assert ((average - start).abs() < (last - start).abs())[1:].all()
+    assert ((average - start).abs() > 0).all()
+
+
+def test_an_average_keeps_the_share_it_is_told() -> None:
+    weight = torch.nn.Parameter(torch.tensor([1.0]))
+    average = Average({"weight": weight}, decay=0.75)
+    weight.data.fill_(5.0)
+    average.update(steps=1000)
+    torch.testing.assert_close(average.weights["weight"], torch.tensor([0.75 * 1 + 0.25 * 5]))
+    average.put_in_place()
+    assert weight.item() == 2.0
+
+
+def test_an_average_soon_forgets_where_it_began() -> None:
+    weight = torch.nn.Parameter(torch.tensor([0.0]))
+    average = Average({"weight": weight}, decay=0.999)
+    weight.data.fill_(1.0)
+    for step in range(100):
+        average.update(step + 1)
+    assert average.weights["weight"].item() > 0.99, "by decay alone it would be below 0.1"
 
 
 def test_a_finished_run_is_not_run_again_and_another_recipe_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from qa_backends.squad import read_squad
 from qa_backends.training.gates import encoder_parameters, layer_costs
 from qa_backends.training.provenance import finish
 from qa_backends.training.prune import Pruning, masks
-from qa_backends.training.settings import RunSettings
+from qa_backends.training.settings import UNCHANGED, Changes, RunSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,10 +36,20 @@ def prune(
     passes: float = 1,
     start: Path | None = None,
     steps: list[StepReport] | None = None,
+    teacher_logits: Path | None = None,
+    changes: Changes = UNCHANGED,
 ) -> Pruning:
-    run = RunSettings(folder, passes, learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu")
-    on_step = (steps if steps is not None else []).append
-    return Pruning(QUESTIONS, method=method, teacher=teacher, density=density, run=run, on_step=on_step, start=start)
+    run = RunSettings(folder, passes, learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu", changes=changes)
+    return Pruning(
+        QUESTIONS,
+        method=method,
+        teacher=teacher,
+        density=density,
+        run=run,
+        on_step=(steps if steps is not None else []).append,
+        start=start,
+        teacher_logits=teacher_logits,
+    )
 
 
 @pytest.mark.parametrize("method", ["importance", "movement"])
@@ -74,6 +84,22 @@ def test_a_pruning_folder_holds_one_run(tiny: Path, tmp_path: Path) -> None:
     assert prune(tiny, tmp_path / "run").run() == first, "a finished run is found again"
     with pytest.raises(InputError, match="other settings"):
         prune(tiny, tmp_path / "run", density=0.3)
+
+
+def test_kept_logits_serve_several_runs(tiny: Path, tmp_path: Path) -> None:
+    logits = tmp_path / "teacher.safetensors"
+    steps: list[StepReport] = []
+    prune(tiny, tmp_path / "one", teacher_logits=logits, steps=steps).run()
+    assert [each.number for each in steps if each.loss is None] == list(range(1, steps[0].of + 1))
+    assert any(each.loss for each in steps)
+    again: list[StepReport] = []
+    prune(tiny, tmp_path / "two", density=0.3, teacher_logits=logits, steps=again).run()
+    assert again and all(each.loss is not None for each in again), "the teacher ran once"
+
+
+def test_logits_of_questions_that_change_cannot_be_kept(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Leave out --teacher-logits"):
+        prune(tiny, tmp_path / "run", teacher_logits=tmp_path / "teacher.safetensors", changes=Changes(swaps=3))
 
 
 def test_a_start_that_is_no_checkpoint_is_refused(tiny: Path, tmp_path: Path) -> None:

@@ -1,0 +1,155 @@
+"""A teacher's logits, computed once and kept: distillation over many passes then runs the student alone.
+
+Of each window and each end of the span, the file keeps the highest logits and how much probability the other tokens
+have together: 72 bytes a window, 10 MB for the training questions of SQuAD 2.0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from typing import TYPE_CHECKING
+
+from qa_backends.errors import InputError
+from qa_backends.training.data import collate, epoch_order
+from qa_backends.training.distil import LOWEST_LOGIT, TEMPERATURE
+from qa_backends.training.loop import SAVE_EVERY_S, StepReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import torch
+
+    from qa_backends.reader.tokens import SubwordTokenizer
+    from qa_backends.training.data import Batch, Example
+    from qa_backends.training.loop import OnStep
+    from qa_backends.training.model import Logits
+
+    Kept = dict[str, torch.Tensor]
+
+HIGHEST = 8
+"""How many logits of a window are kept for the start, and as many for the end."""
+ENDS = ("start", "end")
+
+
+class CachedLogits:
+    """Start and end logits ``[n, seq_len]`` of a batch of the windows that the file was made of.
+
+    The ``HIGHEST`` are the teacher's in half precision. The other tokens share evenly what probability was left, at
+    the temperature of distillation.
+    """
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+
+    def __call__(self, batch: Batch) -> Logits:
+        start, end = (self._spread(each, batch) for each in ENDS)
+        return start, end
+
+    def _spread(self, end: str, batch: Batch) -> torch.Tensor:
+        places, logits, rest = (
+            self._kept[f"{end}.{part}"][batch.numbers].to(batch.start.device) for part in ("places", "logits", "rest")
+        )
+        seq_len = batch.inputs["input_ids"].shape[1]
+        width = max(seq_len, int(places.max()) + 1)  # the least of a window of few tokens stand on padding
+        spread = rest.float()[:, None].repeat(1, width).scatter(1, places.long(), logits.float())
+        return spread[:, :seq_len]
+
+
+def cached(
+    file: Path,
+    teacher: Callable[[Batch], Logits],
+    data: Sequence[Example],
+    tokenizer: SubwordTokenizer,
+    *,
+    weights: str,
+    max_tokens: int,
+    device: str,
+    on_step: OnStep,
+) -> CachedLogits:
+    """The logits in the file, which are computed first where it is not there, or where that was stopped.
+
+    ``weights`` is the file hash of the teacher's.
+
+    Raises:
+        InputError: the file holds the logits of another teacher or of other windows.
+    """
+    import torch
+
+    facts = {"teacher": weights, "windows": _hash_of(data), "batch_tokens": str(max_tokens)}
+    kept, done = _read(file, facts) if file.is_file() else (_empty(len(data)), 0)
+    batches = epoch_order([each.length for each in data], max_tokens=max_tokens, seed=0)
+    saved = started = time.monotonic()
+    windows = 0
+    for number, indices in enumerate(batches[done:], start=done + 1):
+        batch = collate([data[index] for index in indices], tokenizer).to(device)
+        with torch.no_grad():
+            _keep(kept, teacher(batch), batch)
+        windows += len(batch)
+        now = time.monotonic()
+        on_step(StepReport(number, len(batches), None, windows / (now - started)))
+        if now - saved > SAVE_EVERY_S or number == len(batches):
+            _write(file, kept, facts | {"done": str(number)})
+            saved = now
+    return CachedLogits(kept)
+
+
+def _empty(windows: int) -> Kept:
+    import torch
+
+    kept = {}
+    for end in ENDS:
+        kept[f"{end}.places"] = torch.zeros(windows, HIGHEST, dtype=torch.int16)
+        kept[f"{end}.logits"] = torch.zeros(windows, HIGHEST, dtype=torch.float16)
+        kept[f"{end}.rest"] = torch.zeros(windows, dtype=torch.float16)
+    return kept
+
+
+def _keep(kept: Kept, logits: Logits, batch: Batch) -> None:
+    """Enters a batch's logits ``[n, seq_len]``."""
+    real = batch.inputs["attention_mask"] == 1
+    for end, each in zip(ENDS, logits, strict=True):
+        alone = each.float().masked_fill(~real, LOWEST_LOGIT)
+        highest = alone.topk(HIGHEST, dim=1)
+        others = alone.scatter(1, highest.indices, -math.inf)
+        left = TEMPERATURE * (others / TEMPERATURE).logsumexp(dim=1)
+        count = (real.sum(dim=1) - HIGHEST).clamp(min=1)
+        rest = (left - TEMPERATURE * count.log()).clamp(min=LOWEST_LOGIT)
+        kept[f"{end}.places"][batch.numbers] = highest.indices.short().cpu()
+        kept[f"{end}.logits"][batch.numbers] = highest.values.half().cpu()
+        kept[f"{end}.rest"][batch.numbers] = rest.half().cpu()
+
+
+def _hash_of(data: Sequence[Example]) -> str:
+    """SHA-256 over the windows' tokens, in order."""
+    whole = hashlib.sha256()
+    for each in data:
+        for part in (each.question, each.piece):
+            whole.update(len(part).to_bytes(4) + part.ids.tobytes())
+    return whole.hexdigest()
+
+
+def _read(file: Path, facts: dict[str, str]) -> tuple[Kept, int]:
+    """What the file holds, and of how many batches. Raises InputError where it was made with other facts."""
+    from safetensors import safe_open
+
+    with safe_open(file, framework="pt") as found:
+        metadata = found.metadata()
+        if {key: metadata.get(key) for key in facts} != facts:
+            raise InputError(
+                f"{file} holds the logits of another teacher, of other questions or of another --batch-tokens. "
+                "Name another file."
+            )
+        return {name: found.get_tensor(name) for name in found.keys()}, int(metadata["done"])  # noqa: SIM118
+
+
+def _write(file: Path, kept: Kept, metadata: dict[str, str]) -> None:
+    """Replaces the file whole."""
+    from safetensors.torch import save_file
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".partial")
+    save_file(kept, partial, metadata=metadata)
+    partial.replace(file)

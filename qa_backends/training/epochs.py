@@ -1,0 +1,64 @@
+"""The questions of each epoch as training windows: the same every time, or changed anew."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from qa_backends.training.data import examples
+from qa_backends.training.noise import cut, in_lower_case, join, misplace
+from qa_backends.training.settings import UNCHANGED
+from qa_backends.training.swaps import Swaps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from qa_backends.reader.tokens import SubwordTokenizer
+    from qa_backends.squad import Question
+    from qa_backends.training.data import Example
+    from qa_backends.training.settings import Changes
+
+
+class Epochs:
+    """What each epoch is made of; it hangs on the questions, the changes, the seed and the epoch's number alone."""
+
+    def __init__(
+        self, questions: Sequence[Question], tokenizer: SubwordTokenizer, changes: Changes, *, seed: int
+    ) -> None:
+        self._questions = questions
+        self._tokenizer = tokenizer
+        self._changes = changes
+        self._seed = seed
+        self._swaps = Swaps(questions)
+        self._paragraphs: dict[str, list[str]] = {}
+        for title, context in dict.fromkeys((each.title, each.context) for each in questions):
+            self._paragraphs.setdefault(title, []).append(context)
+        self._number = -1
+        self._examples: list[Example] = []
+
+    def __call__(self, number: int) -> list[Example]:
+        """The windows of an epoch; those of the last that was asked for are kept."""
+        number = 0 if self._changes == UNCHANGED else number
+        if number != self._number:
+            self._examples = examples(self.questions(number), self._tokenizer)
+            self._number = number
+        return self._examples
+
+    def questions(self, number: int) -> list[Question]:
+        """The questions of an epoch, swapped ones last."""
+        rng = random.Random(f"{self._seed} {number}")
+        asked = [*self._questions, *self._swaps.draw(self._changes.swaps, rng)]
+        return [self._changed(each, rng) for each in asked]
+
+    def _changed(self, question: Question, rng: random.Random) -> Question:
+        """The question with its noise: its text is changed in one way at most."""
+        changes = self._changes
+        paragraphs = self._paragraphs[question.title]
+        drawn = rng.random()
+        if drawn < changes.misplaced:
+            question = misplace(question, paragraphs, rng)
+        elif drawn < changes.misplaced + changes.cut:
+            question = cut(question, rng)
+        elif drawn < changes.misplaced + changes.cut + changes.join:
+            question = join(question, paragraphs, rng)
+        return in_lower_case(question) if rng.random() < changes.lower_case else question

@@ -11,18 +11,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
+from qa_backends.asking.language import language_notice
 from qa_backends.contract import StageTimes, same_answer
 from qa_backends.errors import InputError, QAError
-from qa_backends.measure.timing.rounds import Samples, take_turns, without_wait
+from qa_backends.measure.timing.load import BUSY_ABOVE, LoadMeter
+from qa_backends.measure.timing.rounds import Samples, take_turns, turns_fit, without_wait
 from qa_backends.measure.timing.statistics import LEAST_ROUNDS
 from qa_backends.progress import Progress
 from qa_backends.reader.reader import check
+from qa_backends.runtime.telling import TELL_FROM_S, roughly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.contract import Query, Reading
+    from qa_backends.contract import Answer, Query, Reading
     from qa_backends.measure.timing.statistics import Ratio
     from qa_backends.reader.reader import Prepared
     from qa_backends.runtime import Runtime, Turn
@@ -34,23 +37,48 @@ LIVE_SECONDS = 15.0
 LEAST_LIVE_SECONDS = 2.0
 """And for at least so long, however soon the interval is narrow: the first rounds may all be alike by chance."""
 TOKENISE_RUNS = 5
+TOKENISE_S = 1.0
+"""Tokenising is timed so often, and for about so long, before the turns."""
 DOES_NOT_FIT = "One reading: it takes no turns, since it does not fit into the memory beside the others."
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What one backend gave: a reading, or why there is none; ``cold_s`` is its first run on the question."""
+    """What one backend gave: a reading, or why there is none; ``cold_s`` is its first run on the question.
+
+    ``early`` is the answer of that first run, known while the text is read again to be timed. ``load_s`` and
+    ``memory_bytes`` are those of ``runtime.cost.LoadCost``, when it was loaded, for this question or an earlier one;
+    ``build_s`` is what building it took in this process, 0 where it was built already.
+    """
 
     backend: Backend
     reading: Reading | None = None
     cold_s: float = 0.0
     error: str | None = None
     notices: tuple[str, ...] = ()
+    early: Answer | None = None
+    load_s: float | None = None
+    memory_bytes: int | None = None
+    build_s: float = 0.0
+
+    @property
+    def answer(self) -> Answer | None:
+        """As soon as it is known, which on slow machines is before its times are."""
+        return self.reading.answer if self.reading else self.early
+
+    def fail(self, sentence: str) -> None:
+        """Takes the answer back: who failed has none."""
+        self.reading, self.early, self.error = None, None, sentence
 
 
 @dataclass(slots=True)
 class Asking:
-    """All that is known of one question so far. ``status`` is empty when nothing more will come."""
+    """All that is known of one question so far. ``status`` is empty when nothing more will come.
+
+    ``busy`` is the share of this machine's cores that others took while the times that are shown were measured: during
+    the turns, or during the first answers where no turns were taken; ``None`` where the system does not tell, or it was
+    too short to tell. ``language_notice`` is a sentence where the text does not look to be in the models' language.
+    """
 
     query: Query
     family: Family
@@ -59,6 +87,13 @@ class Asking:
     status: str = ""
     tokens: int = 0
     samples: Samples = field(default_factory=Samples)
+    busy: float | None = None
+    language_notice: str = ""
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others took so much of the machine that the times are not to be relied upon."""
+        return self.busy is not None and self.busy > BUSY_ABOVE
 
     def copy(self) -> Asking:
         """All that is known now; what becomes known later does not change it."""
@@ -130,8 +165,7 @@ def ask(
     """Asks every backend and returns all that became known; ``emit`` is given it whenever there is something new.
 
     After the first answers the backends take turns until the fastest one's ratio is known well, or for ``seconds``; 0
-    leaves the turns out. What goes wrong with one backend is in its
-    outcome, while the others' results stay.
+    leaves the turns out. What goes wrong with one backend is in its outcome, while the others' results stay.
 
     Raises:
         InputError: nothing to ask, or nobody to ask it of.
@@ -142,6 +176,7 @@ def ask(
     if not backends:
         raise InputError("No backend is chosen. Tick at least one.")
     state = Asking(query, family, device, [Outcome(each) for each in backends])
+    state.language_notice = language_notice(query.context, family.language)
 
     def tell(status: str) -> None:
         state.status = status
@@ -155,21 +190,24 @@ def ask(
         progress.say("Reading the text …")
         prepared = turn.prepare(family, query)
         state.tokens = prepared.tokens
+        meter = LoadMeter()
+        meter.start()
         for outcome in [each for each in state.outcomes if each.error is None]:
-            progress.say(f"{outcome.backend.title} is answering …")
             _noting(outcome, lambda each: _first_answer(turn, state, each, prepared))
+        meter.stop()
+        state.busy = meter.share()
         if seconds > 0 and state.answered:
             _take_turns(turn, state, prepared, seconds)
     tell("")
     return state
 
 
-def _noting(outcome: Outcome, work: Callable[[Outcome], None]) -> None:
+def _noting(outcome: Outcome, work: Callable[[Outcome], object]) -> None:
     """Does the work; what goes wrong is the outcome's own."""
     try:
         work(outcome)
     except QAError as error:
-        outcome.error = str(error)
+        outcome.fail(str(error))
 
 
 def _make_ready(runtime: Runtime, state: Asking, outcome: Outcome, progress: Progress) -> None:
@@ -177,25 +215,58 @@ def _make_ready(runtime: Runtime, state: Asking, outcome: Outcome, progress: Pro
 
 
 def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepared) -> None:
-    outcome.reading, outcome.cold_s = turn.warm_answer(state.family, outcome.backend, prepared)
+    """What loading the backend cost; its answer, as soon as it is known; then its times."""
+
+    def known(cold: Reading) -> None:
+        outcome.early = cold.answer
+        if cold.times.compute_s > TELL_FROM_S:
+            about = roughly(cold.times.compute_s)
+            turn.progress.say(f"{outcome.backend.title} has answered, and is timed on a second run, {about} …")
+
+    family, backend = state.family, outcome.backend
+    cost = turn.runtime.get(family, backend, turn.device, turn.progress).cost
+    outcome.load_s, outcome.memory_bytes = cost.load_s, cost.memory_bytes
+    outcome.build_s = turn.runtime.build_s(family, backend, turn.device)
+    windows = prepared.windows.n_windows
+    turn.progress.say(f"{backend.title} is {'answering' if windows == 1 else f'reading {windows} windows'} …")
+    outcome.reading, outcome.cold_s = turn.warm_answer(family, backend, prepared, known)
 
 
 def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -> None:
-    """Tightens the comparison; a backend that dies meanwhile loses its answer to the sentence that says so."""
-    turn.progress.say("Taking turns to compare speeds …")
-    tokenise_s = statistics.median(turn.prepare(state.family, state.query).tokenise_s for _ in range(TOKENISE_RUNS))
+    """Tightens the comparison; a backend that dies meanwhile loses its answer to the sentence that says so.
+
+    Where even the fewest turns would take longer than ``seconds``, the first readings are left as they are.
+    """
     compared = _fitting(turn, state)
-    runs = {each.backend.name: partial(_run, turn, state, each, prepared, tokenise_s) for each in compared}
     first = [each.reading.times for each in compared if each.reading]
     one_each_s = sum(each.forward_s + each.decode_s for each in first)  # a turn does not tokenise again
+    if not turns_fit(one_each_s, seconds):
+        return
+    compared = _loaded(turn, state, compared)
+    turn.progress.say(f"Taking turns to compare speeds, for at most {seconds:.0f} s …")
+    tokenise_s = _tokenise_s(turn, state)
+    runs = {each.backend.name: partial(_run, turn, state, each, prepared, tokenise_s) for each in compared}
+    meter = LoadMeter()
+    meter.start()
     try:
         for samples in take_turns(runs, seconds=seconds, one_each_s=one_each_s):
-            state.samples = samples
+            meter.stop()  # whoever draws this, draws on the same cores
+            state.samples, state.busy = samples, meter.share()
             turn.progress.say(_turns_so_far(samples, seconds))
             if samples.spent_s >= min(seconds, LEAST_LIVE_SECONDS) and _known_well(state):
                 break
+            meter.start()
     except QAError:
         state.samples = Samples()  # one of a round is missing, so what is left are the first readings
+
+
+def _tokenise_s(turn: Turn, state: Asking) -> float:
+    """The median of a few runs; of the longest texts, which take long to tokenise, of fewer."""
+    took: list[float] = []
+    while len(took) < TOKENISE_RUNS and sum(took) < TOKENISE_S:
+        turn.progress.check()
+        took.append(turn.prepare(state.family, state.query).tokenise_s)
+    return statistics.median(took)
 
 
 def _turns_so_far(samples: Samples, seconds: float) -> str:
@@ -226,9 +297,16 @@ def _fitting(turn: Turn, state: Asking) -> list[Outcome]:
     return [each for each, fits in zip(candidates, fit, strict=True) if fits]
 
 
+def _loaded(turn: Turn, state: Asking, outcomes: list[Outcome]) -> list[Outcome]:
+    """Those that are loaded, or could be again after they made room for others: the turns' time is not for loading."""
+    for outcome in outcomes:
+        _noting(outcome, lambda each: turn.runtime.get(state.family, each.backend, turn.device, turn.progress))
+    return [each for each in outcomes if each.error is None]
+
+
 def _run(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepared, tokenise_s: float) -> StageTimes:
     try:
         return without_wait(turn.answer(state.family, outcome.backend, prepared).times, tokenise_s)
     except QAError as error:
-        outcome.reading, outcome.error = None, str(error)
+        outcome.fail(str(error))
         raise

@@ -6,20 +6,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
+from qa_backends.measure.quality.datasets import TITLES
 from qa_backends.measure.results.shipped import shipped_quality
-from qa_backends.measure.timing.statistics import Difference, Ratio
+from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
 
 if TYPE_CHECKING:
     from qa_backends.asking.ask import Asking, Outcome
+    from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Ran, Span
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
-    """One backend's part of a comparison. Times in milliseconds, as shown.
+class KnownQuality:
+    """What is known of a backend on a whole data set of ``n`` questions, which people call ``title``.
 
-    ``f1`` is in percent on SQuAD v2 dev, measured on ``f1_device``; ``f1_difference`` is to the baseline's, paired, and
-    ``agreement`` the share of those questions, in percent, on which the answer is the baseline's.
+    ``f1`` is in percent, measured on ``device``; ``f1_difference`` is to the baseline's, paired, and ``agreement`` the
+    share of the questions, in percent, on which the answer is the baseline's.
+    """
+
+    title: str
+    n: int
+    f1: float
+    f1_interval: Interval
+    device: str
+    f1_difference: Difference | None = None
+    agreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One backend's part of a comparison. Times in milliseconds, as shown; ``quality`` on each set measured.
+
+    ``early`` says that the answer is known and its times are not yet. ``load_ms`` and ``memory_bytes`` are what loading
+    it took, and what it takes since, where the system tells.
     """
 
     backend: str
@@ -36,13 +55,13 @@ class Card:
     runs: int = 0
     speed_up: Ratio | None = None
     same_answer: bool | None = None
-    f1: float | None = None
-    f1_device: str | None = None
     engine: str = ""
     ran: str = ""
     notices: tuple[str, ...] = ()
-    f1_difference: Difference | None = None
-    agreement: float | None = None
+    quality: tuple[KnownQuality, ...] = ()
+    early: bool = False
+    load_ms: float | None = None
+    memory_bytes: int | None = None
 
     @property
     def answered(self) -> bool:
@@ -59,7 +78,11 @@ class Fastest:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``recorded`` says on what machine and when, where this is not the visitor's own measurement."""
+    """``recorded`` says on what machine and when, where this is not the visitor's own measurement.
+
+    ``busy`` is the share of the machine's cores that others took meanwhile, where it was so much that the times are not
+    to be relied upon. ``notice`` is a sentence about the text itself.
+    """
 
     question: str
     context: str
@@ -70,10 +93,17 @@ class Comparison:
     recorded: str | None = None
     fastest: Fastest | None = None
     tokens: int = 0
+    busy: float | None = None
+    notice: str = ""
 
     @property
     def answered(self) -> list[Card]:
         return [card for card in self.cards if card.answered]
+
+    @property
+    def told(self) -> list[Card]:
+        """Those whose answer is known, with times or without."""
+        return [card for card in self.cards if card.answered or card.early]
 
     @property
     def baseline(self) -> Card | None:
@@ -95,6 +125,8 @@ def comparison_of(asking: Asking) -> Comparison:
         status=asking.status,
         fastest=_fastest(asking),
         tokens=asking.tokens,
+        busy=asking.busy if asking.disturbed else None,
+        notice=asking.language_notice,
     )
 
 
@@ -104,11 +136,12 @@ def _fastest(asking: Asking) -> Fastest | None:
 
 
 def _card(asking: Asking, outcome: Outcome) -> Card:
-    backend, reading = outcome.backend, outcome.reading
+    backend, reading, early = outcome.backend, outcome.reading, outcome.early
     if reading is None:
-        return Card(backend.name, backend.title, backend.summary, error=outcome.error)
+        text = early.text if early and early.span else None
+        span = span_of(early.span) if early else None
+        return Card(backend.name, backend.title, backend.summary, outcome.error, text, span, early=early is not None)
     parts = asking.parts(outcome)
-    quality = shipped_quality(asking.family, backend, asking.device)
     answer = reading.answer
     return Card(
         backend=backend.name,
@@ -128,13 +161,22 @@ def _card(asking: Asking, outcome: Outcome) -> Card:
         runs=len(asking.timed(outcome)),
         speed_up=asking.speed_up(outcome),
         same_answer=asking.same_answer(outcome),
-        f1=quality.f1 if quality else None,
-        f1_device=quality.device if quality else None,
         engine=f"{reading.ran.provider}, {reading.ran.precision}",
         ran=ran_sentence(reading.ran),
         notices=(*reading.notices, *outcome.notices),
-        f1_difference=quality.f1_difference if quality else None,
-        agreement=quality.agreement if quality else None,
+        quality=known_quality(asking.family, backend, asking.device),
+        load_ms=None if outcome.load_s is None else outcome.load_s * 1000,
+        memory_bytes=outcome.memory_bytes,
+    )
+
+
+def known_quality(family: Family, backend: Backend, device: str) -> tuple[KnownQuality, ...]:
+    """What ships of the backend's quality, a figure a data set that it was measured on with these very weights."""
+    found = [(title, shipped_quality(family, backend, device, data)) for data, title in TITLES.items()]
+    return tuple(
+        KnownQuality(title, each.n, each.f1, each.f1_interval, each.device, each.f1_difference, each.agreement)
+        for title, each in found
+        if each
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.asking.ask import ask
-from qa_backends.asking.comparison import Comparison, comparison_of
+from qa_backends.asking.comparison import Comparison, comparison_of, known_quality
 from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed, UnknownBackend
 from qa_backends.measure.results.files import read_results
@@ -59,7 +59,7 @@ def record(runtime: Runtime, family: Family, device: str) -> Recorded:
 
 @cache
 def recorded_comparison() -> Comparison | None:
-    """The comparison that ships; ``None`` where the project holds none for the weights it ships."""
+    """The comparison that ships, with the quality that ships; ``None`` where its weights are not those that do."""
     if not RECORDED.is_file():
         return None
     content = read_results(RECORDED, KIND, Recorded)
@@ -68,4 +68,10 @@ def recorded_comparison() -> Comparison | None:
         shipped = {name: checkpoint_hash(family, catalog.backend(name)) for name in content.checkpoints}
     except UnknownBackend:
         return None
-    return content.view if shipped == content.checkpoints and None not in shipped.values() else None
+    if shipped != content.checkpoints or None in shipped.values():
+        return None
+    cards = [
+        replace(card, quality=known_quality(family, catalog.backend(card.backend), content.view.device))
+        for card in content.view.cards
+    ]
+    return replace(content.view, cards=tuple(cards))

@@ -13,12 +13,14 @@ from qa_backends.paths import MODELS
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """``checkpoints`` by name, the baseline among them; ``settings`` are how its models read a text."""
+    """``checkpoints`` by name, the baseline among them; ``settings`` are how its models read a text, ``language`` the
+    one that they know, as ISO 639 abbreviates it ("en"), empty where they know several or it is not known."""
 
     name: str
     title: str
     checkpoints: tuple[tuple[str, Source], ...]
     settings: ReaderSettings = DEFAULT_SETTINGS
+    language: str = ""
 
     @property
     def embedded(self) -> bool:
@@ -46,6 +48,7 @@ _families = {
                 ("baseline", Source(folder=MODELS / "minilm" / "baseline")),
                 ("pruned", Source(folder=MODELS / "minilm" / "pruned")),
             ),
+            language="en",
         ),
         Family(
             "bert-large",
@@ -62,6 +65,7 @@ _families = {
                     ),
                 ),
             ),
+            language="en",
         ),
     )
 }

@@ -6,6 +6,8 @@ import hashlib
 import json
 import shutil
 import tempfile
+import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +15,15 @@ from filelock import FileLock, Timeout
 
 from qa_backends.checkpoints.manifest import intact
 from qa_backends.paths import cache_root
-from qa_backends.progress import Cancelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from qa_backends.progress import Progress
 
 KEY_LENGTH = 20
+TELL_EVERY_S = 2.0
+"""Who waits for another process is told so this often."""
 
 
 def key_of(facts: Mapping[str, Any]) -> str:
@@ -38,7 +41,7 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
     """The folder, made by ``make(folder)`` unless an intact one is there.
 
     It is made beside its place and moved there when it is whole, so a stopped build leaves nothing that looks finished.
-    A lock makes a second process wait for the first and then use what that made.
+    A lock makes a second process wait for the first, which ``progress`` is told, and then use what that made.
 
     Raises:
         Cancelled: ``progress`` said to stop while another process was waited for.
@@ -46,11 +49,7 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
     root = cache_root()
     root.mkdir(parents=True, exist_ok=True)
     place = root / f"{name}-{key_of(facts)}"
-    try:
-        lock = FileLock(f"{place}.lock").acquire(cancel_check=progress.stopped)
-    except Timeout as stopped:  # there is no limit but that check
-        raise Cancelled from stopped
-    with lock:
+    with _locked(f"{place}.lock", f"'{name}'", progress):
         if intact(place):
             return place
         shutil.rmtree(place, ignore_errors=True)
@@ -61,3 +60,22 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
         finally:
             shutil.rmtree(building, ignore_errors=True)
     return place
+
+
+@contextmanager
+def _locked(file: str, what: str, progress: Progress) -> Iterator[None]:
+    """Holds the lock; while another process has it, says so now and then, and stops when told to."""
+    lock = FileLock(file)
+    began = time.monotonic()
+    limit_s = 0.0
+    while not lock.is_locked:
+        try:
+            lock.acquire(limit_s, cancel_check=progress.stopped)
+        except Timeout:
+            waited_s = time.monotonic() - began
+            progress.say(f"waiting for another process that makes {what}, {waited_s:.0f} s so far …")
+            limit_s = TELL_EVERY_S
+    try:
+        yield
+    finally:
+        lock.release()

@@ -8,7 +8,7 @@ Many questions go the same way together, so that windows of like length share a 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     Forward = Callable[[Windows], SpanLogits]
     Split = Callable[[Windows], Iterable[IntArray]]
+    Follow = Callable[[int, int, float], None]
 
 MAX_CONTEXT_CHARS = 200_000
 MAX_QUESTION_CHARS = 2_000
@@ -61,6 +62,10 @@ class Prepared:
         own = self.windows.query_index == 0
         text = {int(start) for start in self.windows.offsets[own][self.windows.answerable[own]][:, 0]}
         return int(self.windows.lengths[0]) - int(self.windows.answerable[0].sum()) + len(text)
+
+    def part(self, rows: IntArray) -> Prepared:
+        """Only the windows ``rows``, in that order."""
+        return replace(self, windows=self.windows.select(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +151,35 @@ class Reader:
         notice = f"The question has {len(question)} tokens; the model reads the first {limit}."
         return question.part(0, limit), (notice,)
 
-    def read(self, prepared: Prepared, forward: Forward, *, wait_s: float = 0.0, split: Split = length_batches) -> Read:
-        """An answer to each query. ``wait_s`` is what the caller waited before; ``split`` gives each call's rows."""
+    def read(
+        self,
+        prepared: Prepared,
+        forward: Forward,
+        *,
+        wait_s: float = 0.0,
+        split: Split = length_batches,
+        follow: Follow = lambda _done, _of, _spent_s: None,
+    ) -> Read:
+        """An answer to each query. ``wait_s`` is what the caller waited before; ``split`` gives each call's rows.
+
+        Between two forward calls ``follow`` is told how many windows are read, of how many, and the seconds that took.
+        What it does meanwhile is in no time; what it raises ends the reading.
+        """
+        followed_s = 0.0
+
+        def between(done: int) -> None:
+            nonlocal followed_s
+            paused = time.perf_counter()
+            follow(done, prepared.windows.n_windows, paused - began - followed_s)
+            followed_s += time.perf_counter() - paused
+
         began = time.perf_counter()
-        logits, computed = run_in_batches(forward, prepared.windows, split)
+        logits, computed = run_in_batches(forward, prepared.windows, split, between)
         ran = time.perf_counter()
         answers = self._decode(prepared, logits)
         done = time.perf_counter()
-        return Read(answers, StageTimes(prepared.tokenise_s, wait_s, ran - began, done - ran), computed)
+        times = StageTimes(prepared.tokenise_s, wait_s, ran - began - followed_s, done - ran)
+        return Read(answers, times, computed)
 
     def _decode(self, prepared: Prepared, logits: SpanLogits) -> tuple[Answer, ...]:
         windows, queries = prepared.windows, prepared.queries
@@ -169,9 +195,15 @@ class Reader:
 
 
 def run_in_batches(
-    forward: Forward, windows: Windows, split: Split = length_batches
+    forward: Forward,
+    windows: Windows,
+    split: Split = length_batches,
+    between: Callable[[int], None] = lambda _done: None,
 ) -> tuple[SpanLogits, tuple[tuple[int, int], ...]]:
-    """Logits ``[n_windows, seq_len]`` of all windows, and the shape of each batch computed; padding gets ``-inf``."""
+    """Logits ``[n_windows, seq_len]`` of all windows, and the shape of each batch computed; padding gets ``-inf``.
+
+    Before each forward call but the first, ``between`` is given how many windows are done.
+    """
     batches = list(split(windows))
     if len(batches) == 1 and np.array_equal(batches[0], np.arange(windows.n_windows)):
         logits = forward(windows)
@@ -179,11 +211,15 @@ def run_in_batches(
     shape = (windows.n_windows, windows.seq_len)
     start = np.full(shape, -np.inf, dtype=np.float32)
     end = np.full(shape, -np.inf, dtype=np.float32)
-    computed = []
+    computed: list[tuple[int, int]] = []
+    done = 0
     for rows in batches:
+        if done:
+            between(done)
         part = windows.select(rows)
         logits = forward(part)
         start[rows, : part.seq_len] = logits.start
         end[rows, : part.seq_len] = logits.end
         computed.append(logits.shape)
+        done += len(rows)
     return SpanLogits(start, end), tuple(computed)

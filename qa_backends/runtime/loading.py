@@ -7,8 +7,9 @@ happens in the turn of whoever asks.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from qa_backends.limits import devices
 from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.runtime.cost import LoadCost, load_measured
 from qa_backends.runtime.memory import Closable, Memory, default_budget
 from qa_backends.runtime.turns import FairLock, Turn, on_engine_thread, translated
 
@@ -49,6 +51,7 @@ class Loaded:
     reader: Reader
     ran: Ran
     manifest: Manifest
+    cost: LoadCost
 
     def close(self) -> None:
         """On the thread that loaded it: some runtimes mind."""
@@ -68,6 +71,7 @@ class Runtime:
             device: Memory(budget_bytes or default_budget(device)) for device in devices()
         }
         self._readers: dict[Family, Reader] = {}
+        self._build_s: defaultdict[tuple[Key, str], float] = defaultdict(float)
         self._lock = FairLock()
 
     def ahead(self) -> int:
@@ -140,7 +144,7 @@ class Runtime:
                 with self.turn(device, progress):
                     checkpoint = _checkpoint(source, progress)
             for step in missing(checkpoint, backend.artefact, device):
-                with self.turn(device, progress):
+                with self.turn(device, progress), self._building(family, backend, device):
                     _build(checkpoint, step.name, device, progress)
             return _build(checkpoint, backend.artefact, device, progress)
 
@@ -203,6 +207,12 @@ class Runtime:
         """Bytes that the backend takes of the budget; it is made for that, if it was not."""
         return self._size(family, backend, device, self._progress)
 
+    def build_s(self, family: Family, backend: Backend, device: str) -> float:
+        """Seconds that building what the backend runs took this process, without downloads and packing; 0 where it was
+        there. A step that others need as well is charged to the first who needed it, and waiting for another process
+        that makes the same counts as building."""
+        return self._build_s[(family, backend.name), device]
+
     def drop(self, family: Family, name: str, device: str) -> None:
         """Unloads a backend, if it is loaded; the next question loads it afresh."""
         self._memory[device].drop((family, name))
@@ -215,14 +225,23 @@ class Runtime:
         artefact = self._artefact(family, backend, device, progress)
         engine = backend.engine_class(dict(backend.options))
         progress.say(f"loading {family.name}/{backend.name} on {device} …")
-        on_engine_thread(lambda: engine.load(artefact, device))
-        return Loaded(engine, reader, on_engine_thread(engine.describe), read_manifest(artefact))
+        cost = on_engine_thread(lambda: load_measured(engine, artefact, device))
+        return Loaded(engine, reader, on_engine_thread(engine.describe), read_manifest(artefact), cost)
 
     def _artefact(self, family: Family, backend: Backend, device: str, progress: Progress) -> Path:
         if refusal := catalog.unavailable(backend, device):
             raise refusal
         checkpoint = _checkpoint(family.source(backend.checkpoint), progress)
-        return _build(checkpoint, backend.artefact, device, progress)
+        there = not missing(checkpoint, backend.artefact, device)
+        with nullcontext() if there else self._building(family, backend, device):
+            return _build(checkpoint, backend.artefact, device, progress)
+
+    @contextmanager
+    def _building(self, family: Family, backend: Backend, device: str) -> Iterator[None]:
+        """Charges the time to the backend, if it comes to an end."""
+        began = time.perf_counter()
+        yield
+        self._build_s[(family, backend.name), device] += time.perf_counter() - began
 
 
 def check_device(device: str) -> None:

@@ -11,22 +11,25 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from qa_backends.contract import Reading
 from qa_backends.errors import BackendFailed, QAError
 from qa_backends.limits import limit_threads
 from qa_backends.progress import Cancelled
 from qa_backends.reader.reader import length_batches
+from qa_backends.runtime.telling import Telling
+from qa_backends.runtime.warming import consecutive, first_of_each_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.contract import Query
+    from qa_backends.contract import IntArray, Query, Windows
     from qa_backends.progress import Progress
-    from qa_backends.reader.reader import Prepared, Read, Split
+    from qa_backends.reader.reader import Follow, Prepared, Read, Split
     from qa_backends.runtime.loading import Runtime
 
 T = TypeVar("T")
@@ -59,36 +62,76 @@ class Turn:
         """Tokenises and cuts the query once for all backends of the family."""
         return self.runtime.reader(family, self.progress).prepare(query)
 
-    def answer(self, family: Family, backend: Backend, prepared: Prepared) -> Reading:
-        """One backend's answer to one query, timed. Raises what ``answer_all`` raises."""
-        read = self.answer_all(family, backend, prepared)
+    def answer(self, family: Family, backend: Backend, prepared: Prepared, doing: str = "") -> Reading:
+        """One backend's answer to one query, timed.
+
+        With ``doing``, as in "Pruned is reading", ``progress`` is told how far a long reading is; what that takes is
+        not in the times. Without, nothing is told, as a measurement wants it. Raises what ``answer_all`` raises.
+        """
+        follow = Telling(self.progress, doing) if doing else None
+        read = self.answer_all(family, backend, prepared, follow=follow)
         ran = self.runtime.get(family, backend, self.device, self.progress).ran
         name = f"{family.name}/{backend.name}"
         return Reading(name, read.answers[0], read.times, prepared.windows.n_windows, ran, prepared.notices)
 
-    def answer_all(self, family: Family, backend: Backend, prepared: Prepared, split: Split | None = None) -> Read:
-        """One backend's answers to all prepared queries, timed together; ``split`` as in ``Reader.read``.
+    def answer_all(
+        self,
+        family: Family,
+        backend: Backend,
+        prepared: Prepared,
+        split: Split | None = None,
+        follow: Follow | None = None,
+    ) -> Read:
+        """One backend's answers to all prepared queries, timed together; ``split`` and ``follow`` as in
+        ``Reader.read``, on the engines' thread.
 
         Raises:
             BackendFailed: the engine died while answering; it is unloaded, so that the next question starts it afresh.
-            Cancelled: ``progress`` says to stop.
+            Cancelled: ``progress`` says to stop, which is looked for before every forward call.
         """
         loaded = self.runtime.get(family, backend, self.device, self.progress)
         self.progress.check()  # loading may have taken long
-        batches = split or partial(length_batches, device=self.device)
+        batches = split or self._batches
+        following = follow or (lambda _done, _of, _spent_s: self.progress.check())
         try:
             with translated(f"{family.name}/{backend.name}", "answering"):
                 return on_engine_thread(
-                    lambda: loaded.reader.read(prepared, loaded.engine.forward, wait_s=self.wait_s, split=batches)
+                    lambda: loaded.reader.read(
+                        prepared, loaded.engine.forward, wait_s=self.wait_s, split=batches, follow=following
+                    )
                 )
         except BackendFailed:
             self.runtime.drop(family, backend.name, self.device)
             raise
 
-    def warm_answer(self, family: Family, backend: Backend, prepared: Prepared) -> tuple[Reading, float]:
-        """The second of two answers, and the seconds of the first: the first run on a new shape is slower."""
-        cold = self.answer(family, backend, prepared)
-        return self.answer(family, backend, prepared), cold.times.compute_s
+    def warm_answer(
+        self,
+        family: Family,
+        backend: Backend,
+        prepared: Prepared,
+        known: Callable[[Reading], object] = lambda _cold: None,
+    ) -> tuple[Reading, float]:
+        """An answer of warm code, and the seconds of a cold one: the first run on a new shape is slower.
+
+        Run cold is the first batch of each shape that the text makes. Of most texts that is all of it, and ``known`` is
+        given that first reading, whose answer holds while the text is read again to be timed. A long text is not read
+        twice: of what is left, no shape is new, so a cold answer would have taken as long for it as the timed one did.
+        """
+        firsts = first_of_each_shape(prepared.windows, self._batches(prepared.windows))
+        rows = np.concatenate(firsts)
+        if len(rows) == prepared.windows.n_windows:
+            cold = self.answer(family, backend, prepared, f"{backend.title} is reading")
+            known(cold)
+            warm = self.answer(family, backend, prepared, f"{backend.title} is timed, reading")
+            return warm, cold.times.compute_s
+        follow = Telling(self.progress, f"{backend.title} is warming up on")
+        part = self.answer_all(family, backend, prepared.part(rows), lambda _: consecutive(firsts), follow)
+        warm = self.answer(family, backend, prepared, f"{backend.title} is reading")
+        share = float(prepared.windows.lengths[rows].sum() / prepared.windows.lengths.sum())
+        return warm, warm.times.compute_s - share * warm.times.forward_s + part.times.forward_s
+
+    def _batches(self, windows: Windows) -> Iterable[IntArray]:
+        return length_batches(windows, device=self.device)
 
 
 class FairLock:

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 from gradio.events import api
 
-from qa_backends.paths import STYLE
+from qa_backends.paths import FAVICON, FRAME, STYLE
 from qa_backends.web.accuracy.tab import AccuracyTab
+from qa_backends.web.api import Endpoints
 from qa_backends.web.ask.tab import RUN_TOGETHER, AskTab
 from qa_backends.web.benchmark.tab import BenchmarkTab
+from qa_backends.web.document import app_options
+from qa_backends.web.mending import MEND
+from qa_backends.web.shared.scripts import TABLES
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
@@ -35,14 +39,16 @@ READABLE = {
     "block_title_text_weight": "600",
     "block_padding": "0.5rem 0.7rem",
     "layout_gap": "0.6rem",
+    "button_secondary_background_fill_hover_dark": "*neutral_500",
+    "input_border_width": "1px",
+    "input_border_color": "var(--qa-edge)",
+    "input_border_color_focus": "var(--qa-green)",
+    "input_placeholder_color": "var(--qa-soft)",
+    "checkbox_border_width": "1px",
+    "checkbox_border_color": "var(--qa-edge)",
 }
-"""The theme's greens darkened, so that white text on them has a contrast above 4.5; labels that are no louder than what
-they name; room for a question and its result on one screen."""
-HEAD = """<style>
-.gradio-container .main.fillable { padding: 0.6rem 2rem 1rem !important; }
-@media (max-width: 600px) { .gradio-container .main.fillable { padding: 0.3rem 0.6rem !important; } }
-</style>"""
-"""The page's margins, which lie outside of what Gradio lets a style sheet reach."""
+"""The theme's greens darkened, so that white text on them has a contrast above 4.5; boxes whose edges have one above 3;
+labels that are no louder than what they name; room for a question and its result on one screen."""
 SYSTEM_FONTS = ["system-ui", "sans-serif"]
 
 
@@ -60,7 +66,9 @@ def build_page(runtime: Runtime) -> gr.Blocks:
                 accuracy = AccuracyTab(runtime)
         ask.wire_link(page)
         accuracy.wire_ask(ask, tabs)
-        api(ask.answer, api_name="answer", **RUN_TOGETHER)
+        endpoints = Endpoints(runtime)
+        api(endpoints.answer, api_name="answer", **RUN_TOGETHER)
+        api(endpoints.ask, api_name="ask", **RUN_TOGETHER)
     page.queue(max_size=MOST_IN_QUEUE)
     return page
 
@@ -73,5 +81,14 @@ def launch_options() -> dict[str, Any]:
     modes = {part: ("", "_dark") if hasattr(theme, f"{part}_dark") else ("",) for part in READABLE}
     readable = {f"{part}{mode}": value for part, value in READABLE.items() for mode in modes[part]}
     theme.set(body_background_fill="*neutral_50", **readable)  # setting anything makes the page white otherwise
-    return {"theme": theme, "css_paths": [STYLE], "head": HEAD, "footer_links": ["api"], "ssr_mode": False,
-            "show_error": True, "max_file_size": MOST_UPLOADED}  # fmt: skip
+    head = f"<style>{FRAME.read_text(encoding='utf-8')}</style>{MEND}{TABLES}"
+    return {
+        "theme": theme,
+        "css_paths": [STYLE],
+        "favicon_path": FAVICON,
+        "app_kwargs": app_options(TITLE, INTRODUCTION, head),
+        "footer_links": ["api"],
+        "ssr_mode": False,
+        "show_error": True,
+        "max_file_size": MOST_UPLOADED,
+    }

@@ -1,31 +1,50 @@
-"""One question to several backends: who fails loses its own card, stopping loses nobody's, memory is kept within."""
+"""One question to several backends: who fails loses its own card, stopping loses nobody's, memory is kept within.
+
+A slow machine gets its answers as soon as they are known, and an estimate; a busy one is told to be busy.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from helpers import QUESTION, TEXT
+from paced import PACED, paced
 
 from qa_backends import catalog
 from qa_backends.asking.ask import Asking, ask
 from qa_backends.asking.comparison import Comparison, comparison_of
 from qa_backends.contract import Query
-from qa_backends.errors import InputError
+from qa_backends.engines.fake import Fake
+from qa_backends.errors import ArtefactError, InputError
+from qa_backends.limits import thread_count
 from qa_backends.progress import Cancelled, Progress
 from qa_backends.runtime import Runtime
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import SpanLogits, Windows
     from qa_backends.reader.reader import Prepared
 
+    AddFile = Callable[[str, str], None]
+
 QUERY = Query(QUESTION, TEXT)
 BOTH = [catalog.backend("baseline"), catalog.backend("pruned")]
+
+
+@pytest.fixture
+def quick(add_engine: AddFile) -> None:
+    """The engine of the backends ``PACED``, so quick that turns fit however busy the machine is."""
+    paced(add_engine)
 
 
 def test_an_engine_that_dies_is_reported_while_the_others_answer(
@@ -46,12 +65,13 @@ def test_an_engine_that_dies_is_reported_while_the_others_answer(
     assert all(each.reading for each in again.outcomes), "asking again must start the backend afresh"
 
 
+@pytest.mark.usefixtures("quick")
 def test_an_engine_that_dies_between_turns_loses_its_card_only(
     small_family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime = Runtime()
     with runtime.turn("cpu"):
-        engine = runtime.get(small_family, BOTH[1], "cpu").engine
+        engine = runtime.get(small_family, PACED[1], "cpu").engine
     real, calls = engine.forward, []
 
     def die_later(windows: Windows) -> SpanLogits:
@@ -61,9 +81,10 @@ def test_an_engine_that_dies_between_turns_loses_its_card_only(
         return real(windows)
 
     monkeypatch.setattr(engine, "forward", die_later)
-    found = ask(runtime, small_family, BOTH, QUERY, "cpu", seconds=1)
+    found = ask(runtime, small_family, PACED, QUERY, "cpu", seconds=1)
     assert found.outcomes[0].reading is not None
     assert "lost the device" in str(found.outcomes[1].error)
+    assert found.outcomes[1].answer is None, "who failed has no answer, though it gave one"
 
 
 def test_a_build_that_cannot_be_written_is_a_sentence_on_its_card(
@@ -129,6 +150,7 @@ def test_a_stop_while_a_backend_is_built_ends_the_asking_and_is_nobodys_failure(
     assert runtime.ahead() == 0
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_stop_between_turns_keeps_what_was_handed_out(small_family: Family) -> None:
     handed_out: list[Comparison] = []
 
@@ -137,19 +159,20 @@ def test_a_stop_between_turns_keeps_what_was_handed_out(small_family: Family) ->
 
     with pytest.raises(Cancelled):
         ask(
-            Runtime(), small_family, BOTH, QUERY, "cpu", seconds=60, emit=emit,
+            Runtime(), small_family, PACED, QUERY, "cpu", seconds=60, emit=emit,
             stopped=lambda: bool(handed_out) and handed_out[-1].cards[1].speed_up is not None,
         )  # fmt: skip
     assert all(card.answered and card.error is None for card in handed_out[-1].cards)
     assert handed_out[-1].cards[1].runs >= 5
 
 
+@pytest.mark.usefixtures("quick")
 def test_who_asks_is_waited_for_and_still_gets_the_turns_of_the_seconds_given(small_family: Family) -> None:
     """Somebody who draws for long at every step gets as many runs as somebody who looks away."""
     runtime = Runtime()
 
     def runs(drawing_s: float) -> int:
-        found = ask(runtime, small_family, BOTH, QUERY, "cpu", seconds=1.5, emit=lambda _: time.sleep(drawing_s))
+        found = ask(runtime, small_family, PACED, QUERY, "cpu", seconds=1.5, emit=lambda _: time.sleep(drawing_s))
         return len(found.samples.blocks)
 
     undisturbed = runs(0)
@@ -157,6 +180,7 @@ def test_who_asks_is_waited_for_and_still_gets_the_turns_of_the_seconds_given(sm
     assert runs(0.1) > 0.5 * undisturbed
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_first_question_of_all_takes_turns_though_its_text_was_slow_to_cut(
     small_family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,10 +194,11 @@ def test_the_first_question_of_all_takes_turns_though_its_text_was_slow_to_cut(
         return replace(real(query), tokenise_s=0.3) if len(cut) == 1 else real(query)
 
     monkeypatch.setattr(reader, "prepare", prepare)
-    found = ask(runtime, small_family, BOTH, QUERY, "cpu", seconds=1.5)
+    found = ask(runtime, small_family, PACED, QUERY, "cpu", seconds=1.5)
     assert len(found.samples.blocks) >= 5
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_comparison_is_of_its_moment_and_does_not_change_when_more_is_measured(small_family: Family) -> None:
     states: list[Asking] = []
     comparisons: list[Comparison] = []
@@ -184,13 +209,13 @@ def test_a_comparison_is_of_its_moment_and_does_not_change_when_more_is_measured
         comparisons.append(comparison_of(state))
         written.append(repr(comparisons[-1]))
 
-    ask(Runtime(), small_family, BOTH, QUERY, "cpu", seconds=1.5, emit=emit)
+    ask(Runtime(), small_family, PACED, QUERY, "cpu", seconds=1.5, emit=emit)
     assert [repr(each) for each in comparisons] == written
     assert [repr(comparison_of(each)) for each in states] == written, "nor does a copy of what it is made of"
     assert len(set(written)) > 5
 
 
-FAKES = [catalog.backend(name) for name in ("pruned-fake", "baseline", "baseline-fake")]
+FAKES = [catalog.backend("pruned-fake"), PACED[0], catalog.backend("baseline-fake")]
 
 
 def watched(runtime: Runtime, family: Family, backends: list[Backend]) -> tuple[Asking, list[str]]:
@@ -210,12 +235,14 @@ def size_of(family: Family, *backends: Backend) -> int:
     return sum(runtime.size_of(family, each, "cpu") for each in backends)
 
 
+@pytest.mark.usefixtures("quick")
 def test_within_the_memory_every_backend_takes_turns_and_is_loaded_once(small_family: Family) -> None:
     found, loads = watched(Runtime(budget_bytes=size_of(small_family, *FAKES)), small_family, FAKES)
     assert loads == [each.name for each in FAKES]
     assert set(found.samples.times) == {each.name for each in FAKES}
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(("fits", "compared"), [(2, {"baseline", "pruned-fake"}), (1, {"baseline"})])
 def test_beyond_the_memory_all_answer_and_only_what_fits_beside_the_baseline_is_compared(
     small_family: Family, fits: int, compared: set[str]
@@ -232,6 +259,27 @@ def test_beyond_the_memory_all_answer_and_only_what_fits_beside_the_baseline_is_
     assert {card.backend for card in comparison.cards if card.runs} == compared
 
 
+@pytest.mark.usefixtures("quick")
+def test_a_backend_that_cannot_be_loaded_again_for_its_turns_loses_its_card_only(
+    small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had made room for another one."""
+    real, loads = Fake.load, Counter[str]()
+
+    def load(self: Fake, artefact: Path, device: str) -> None:
+        loads[artefact.name] += 1
+        if loads["pruned"] > 1:
+            raise ArtefactError("The file is gone.")
+        real(self, artefact, device)
+
+    monkeypatch.setattr(Fake, "load", load)
+    budget = size_of(small_family, FAKES[1], FAKES[0])
+    found, _ = watched(Runtime(budget_bytes=budget), small_family, FAKES)
+    assert [each.error for each in found.outcomes] == ["The file is gone.", None, None]
+    assert found.outcomes[0].answer is None and set(found.samples.times) == {"baseline"}
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_baseline_that_cannot_answer_leaves_the_others_without_a_ratio(
     small_family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,3 +297,131 @@ def test_a_baseline_that_cannot_answer_leaves_the_others_without_a_ratio(
     assert [card.error for card in comparison.cards] == [None, "Not this one.", None]
     assert all(card.speed_up is None and card.same_answer is None for card in comparison.answered)
     assert all(card.runs >= 5 for card in comparison.answered), "they are timed all the same"
+
+
+def asked(
+    family: Family, query: Query = QUERY, *, seconds: float, backends: Sequence[Backend] = PACED
+) -> tuple[Asking, list[Asking]]:
+    """What was found in the end, and what was known at every step."""
+    steps: list[Asking] = []
+    found = ask(
+        Runtime(), family, backends, query, "cpu", seconds=seconds, emit=lambda state: steps.append(state.copy())
+    )
+    return found, steps
+
+
+@contextmanager
+def burning_cores() -> Iterator[None]:
+    """While as many programs as there are cores do nothing but use them."""
+    programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(thread_count())]
+    try:
+        yield
+    finally:
+        for each in programs:
+            each.kill()
+            each.wait()
+
+
+def test_a_machine_too_slow_for_turns_gets_every_answer_and_one_warm_time_of_each(
+    small_family: Family, add_engine: AddFile
+) -> None:
+    """As one whose answers take three of the fifteen seconds: what is left is an estimate, and no complaint."""
+    paced(add_engine, window_s=0.2, cold_s=0.2)
+    found, steps = asked(small_family, seconds=1.0)
+    comparison = comparison_of(found)
+    assert comparison.fastest is None and comparison.status == ""
+    for card in comparison.cards:
+        assert card.answered and card.answer and card.error is None and card.notices == ()
+        assert (card.runs, card.speed_up) == (0, None)
+        assert card.latency_ms is not None and 200 <= card.latency_ms < 400 <= card.cold_ms
+    assert not [each.status for each in steps if "turns" in each.status or "fit" in each.status]
+
+
+def test_a_machine_that_is_slow_at_first_takes_turns_all_the_same(small_family: Family, add_engine: AddFile) -> None:
+    paced(add_engine, cold_s=0.5)
+    found, _ = asked(small_family, seconds=1.5)
+    assert found.outcomes[0].cold_s > 0.5 and len(found.samples.blocks) >= 5
+
+
+def test_an_answer_that_took_long_is_shown_before_it_is_timed(small_family: Family, add_engine: AddFile) -> None:
+    paced(add_engine, window_s=0.1, cold_s=1.1)
+    found, steps = asked(small_family, seconds=0, backends=PACED[1:])
+    early = [each for each in steps if each.outcomes[0].answer and not each.outcomes[0].reading]
+    assert [each.status for each in early] == ["Pruned has answered, and is timed on a second run, about 1 s …"]
+    assert not comparison_of(early[0]).answered, "a cold run's time is no time to compare with"
+    assert early[0].outcomes[0].answer == found.outcomes[0].answer
+    assert found.outcomes[0].reading is not None and found.outcomes[0].reading.times.forward_s < 1.1
+
+
+def test_a_long_text_tells_how_far_each_backend_is(small_family: Family, add_engine: AddFile) -> None:
+    paced(add_engine, window_s=0.015)
+    _, steps = asked(small_family, Query(QUESTION, TEXT * 1200), seconds=0)
+    said = [each.status for each in steps]
+    for title in ("Baseline", "Pruned"):
+        assert len([each for each in said if each.startswith(f"{title} is reading window ")]) >= 2
+    assert not [each.status for each in asked(small_family, seconds=0)[1] if "window" in each.status]
+
+
+@pytest.mark.parametrize("when", ["at its first answer", "in its turns"])
+def test_a_long_text_is_stopped_within_a_batch(small_family: Family, add_engine: AddFile, when: str) -> None:
+    pace = paced(add_engine, window_s=0.001)
+    wanted: list[int] = []
+
+    def emit(state: Asking) -> None:
+        if when == "at its first answer" or state.status.startswith("Taking turns"):
+            wanted.append(len(pace.forwards) + 3)
+
+    with pytest.raises(Cancelled):
+        ask(
+            Runtime(), small_family, PACED, Query(QUESTION, TEXT * 1200), "cpu", seconds=60, emit=emit,
+            stopped=lambda: bool(wanted) and len(pace.forwards) >= wanted[0],
+        )  # fmt: skip
+    assert len(pace.forwards) == wanted[0]
+
+
+def test_what_loading_cost_is_told_of_each_backend_also_when_it_was_loaded_before(
+    small_family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QA_CACHE", str(tmp_path))
+    runtime, backends = Runtime(), [BOTH[0], catalog.backend("pruned-ort")]
+    first, again = (ask(runtime, small_family, backends, QUERY, "cpu", seconds=0).outcomes for _ in range(2))
+    for outcome in first:
+        assert outcome.load_s and outcome.memory_bytes is not None
+    assert first[0].build_s == 0 < first[1].build_s
+    assert [(each.load_s, each.memory_bytes, each.build_s) for each in again] == [
+        (each.load_s, each.memory_bytes, each.build_s) for each in first
+    ]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_machine_that_others_use_is_told_to_be_busy(small_family: Family) -> None:
+    with burning_cores():
+        found, _ = asked(small_family, seconds=2)
+    assert len(found.samples.blocks) >= 5
+    assert found.busy is not None and found.busy > 0.15 and found.disturbed
+
+
+def test_where_no_turns_are_taken_the_first_answers_tell_how_busy_it_was(
+    small_family: Family, add_engine: AddFile
+) -> None:
+    paced(add_engine, window_s=0.4)
+    with burning_cores():
+        found, _ = asked(small_family, seconds=0)
+    assert found.busy is not None and found.disturbed
+
+
+@pytest.mark.parametrize(("busy", "disturbed"), [(None, False), (0.1, False), (0.2, True)])
+def test_a_little_company_is_no_disturbance(small_family: Family, busy: float | None, disturbed: bool) -> None:
+    assert Asking(QUERY, small_family, "cpu", [], busy=busy).disturbed == disturbed
+
+
+@pytest.mark.parametrize(("language", "flagged"), [("en", True), ("", False)])
+def test_english_models_say_so_from_the_first_word_on(small_family: Family, language: str, flagged: bool) -> None:
+    german = Query(
+        "Wer goss den Baum?",
+        "Anna hat hinter der Schule einen Apfelbaum gepflanzt. Ben wollte nicht, dass er vertrocknet, und so hat er "
+        "ihn zwölf Jahre lang jeden Tag gegossen, bis es im Herbst auch Äpfel gab. Er ist noch heute stolz auf ihn.",
+    )
+    found, steps = asked(replace(small_family, language=language), german, seconds=0, backends=BOTH[:1])
+    assert {"German" in each.language_notice for each in [*steps, found]} == {flagged}
+    assert asked(replace(small_family, language=language), seconds=0, backends=BOTH[:1])[0].language_notice == ""

@@ -109,17 +109,21 @@ def test_a_card_holds_what_is_known_of_its_backend() -> None:
     assert (card.answer, card.span, card.cold_ms, card.wait_ms) == ("Rome", (3, 7), 40, 500)
     assert card.parts_ms == pytest.approx({"tokenise": 1, "model": 20, "decode": 2})
     assert card.ran == "Abacus, CPU, FP32, 2 threads, 12 fused operators, a note"
-    assert (failed.answered, failed.error, failed.f1) == (False, "no", None)
+    assert (failed.answered, failed.error, failed.quality) == (False, "no", ())
     assert comparison.answered == [card] and comparison.baseline == card
-    measured = shipped_quality(MINILM, catalog.backend("baseline"))
-    assert measured is not None and (card.f1, card.f1_device) == (measured.f1, "cpu")
+    measured = [shipped_quality(MINILM, catalog.backend("baseline"), data=data) for data in ("squad-v2-dev", "own")]
+    assert [(each.title, each.f1, each.device) for each in card.quality] == [
+        (title, found.f1, "cpu") for title, found in zip(("SQuAD", "other texts"), measured, strict=True) if found
+    ]
+    assert len(card.quality) == 2
 
 
 def test_a_card_holds_the_paired_difference_of_its_f1() -> None:
     comparison = comparison_of(asking({name: answer("Rome") for name in NAMES}))
-    measured = shipped_quality(MINILM, catalog.backend("pruned"))
-    assert measured is not None and measured.f1_difference is not None
-    assert comparison.card("pruned").f1_difference == measured.f1_difference
+    for data, known in zip(("squad-v2-dev", "own"), comparison.card("pruned").quality, strict=True):
+        measured = shipped_quality(MINILM, catalog.backend("pruned"), data=data)
+        assert measured is not None and measured.f1_difference is not None
+        assert known.f1_difference == measured.f1_difference and known.agreement == measured.agreement
 
 
 def test_an_answer_as_json_is_plain_and_in_milliseconds() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from helpers import NARROW, WIDE
@@ -41,16 +41,23 @@ def short_turns() -> Iterator[None]:
 
 @pytest.fixture
 def open_page(browser: Browser, url: str) -> Iterator[Callable[..., Page]]:
-    """Opens the app, at an address with this query and in a window of this size."""
+    """Opens the app, at an address with this query, in a window of this size, in a browser so many times slower.
+
+    ``prepare`` is a script that runs before the page's own; options are those of a browser context.
+    """
     contexts = []
 
-    def open_it(query: str = "", size: dict[str, int] = WIDE) -> Page:
-        context = browser.new_context(viewport=size)
+    def open_it(
+        query: str = "", size: dict[str, int] = WIDE, prepare: str = "", slower: int = 1, **options: Any
+    ) -> Page:
+        context = browser.new_context(viewport=size, **options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
+        page.add_init_script(prepare)
+        context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
         page.goto(url + query)
-        page.wait_for_selector("#qa-history .main-svg")  # the boxes are drawn before; what is typed too early is lost
+        page.wait_for_selector("#qa-history .main-svg")  # the last to be drawn
         return page
 
     yield open_it

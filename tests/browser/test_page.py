@@ -14,6 +14,7 @@ from qa_backends.progress import Cancelled, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from playwright.sync_api import Browser, Page
 
@@ -202,10 +203,49 @@ def test_a_link_asks_by_itself_and_keeps_the_theme(open_page: Open) -> None:
 def test_a_question_that_pruning_changes_is_found_and_asked(page: Page) -> None:
     page.click("#qa-find")
     page.wait_for_selector("#qa-result .qa-chip:has-text('Another answer here')")
-    assert page.locator("#qa-options > button").inner_text().startswith("Baseline + Pruned · ")
+    line = page.locator("#qa-options > button").inner_text()
+    assert line.startswith("Baseline + Pruned, fused, FP16 · "), "the ticks are left as they were"
     first, second = page.locator("#qa-result .qa-answer").all_inner_texts()
     assert first != second
     page.wait_for_selector("#qa-result .qa-headline.qa-warn")
+
+
+def open_file(page: Page, path: Path) -> None:
+    """As a person does: through the button and the browser's own window."""
+    with page.expect_file_chooser() as chooser:
+        page.click("#qa-open")
+    chooser.value.set_files(path)
+
+
+def test_a_text_file_fills_the_text_and_another_file_gets_a_sentence(page: Page, tmp_path: Path) -> None:
+    note, picture = tmp_path / "note.md", tmp_path / "picture.txt"
+    note.write_text(TEXT)
+    picture.write_bytes(b"\x89PNG\xff\0")
+    open_file(page, note)
+    page.wait_for_function("text => document.querySelector('#qa-context textarea').value === text", arg=TEXT)
+    assert page.locator("#qa-result .qa-stale").count() == 1, "the result is no longer of this text"
+    open_file(page, picture)
+    page.wait_for_selector("#qa-result [role=alert]:has-text('picture.txt is no text')")
+    assert page.locator("#qa-context textarea").input_value() == TEXT
+
+
+def test_a_reload_shows_the_result_again_although_the_text_is_too_long_for_the_address(page: Page) -> None:
+    context = f"{'It rained all day. ' * 600}{TEXT}"
+    ask(page, context=context, question=QUESTION)
+    assert "c=" not in page.url.partition("?")[2]
+    page.reload()
+    finished(page, QUESTION)
+    assert page.locator("#qa-context textarea").input_value() == context
+
+
+def test_each_backend_is_explained_where_it_is_chosen(page: Page) -> None:
+    page.click("#qa-options > button")
+    page.wait_for_selector("#qa-backends label:visible")
+    labels = page.locator("#qa-backends label").all_inner_texts()
+    for name, label in zip(("baseline", "pruned", "pruned-ort", "pruned-ort-fused"), labels, strict=False):
+        title, what, costs = label.strip().splitlines()
+        assert title and what.endswith(".") and costs.startswith(f"{name} · ")
+        assert "MB on disk" in costs and "on SQuAD" in costs and "on other texts" in costs
 
 
 def test_asking_ends_the_search_for_another_question(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from qa_backends.errors import ArtefactError
 from qa_backends.progress import UNWATCHED, Cancelled, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from multiprocessing.queues import Queue
     from multiprocessing.synchronize import Event
 
@@ -96,20 +97,43 @@ def build_until(building: Event, release: Event) -> None:
     ensure("thing", {}, make, UNWATCHED)
 
 
-def test_who_waits_for_another_process_can_stop(root: Path) -> None:
+@contextmanager
+def another_builds() -> Iterator[Event]:
+    """While another process makes the same thing, until the event that is given."""
     context = multiprocessing.get_context("fork")
     building, release = context.Event(), context.Event()
     other = context.Process(target=build_until, args=(building, release))
     other.start()
     assert building.wait(30)
-    began = time.monotonic()
-    with pytest.raises(Cancelled):
-        ensure("thing", {}, write, Progress(stopped=lambda: time.monotonic() - began > 0.2))
-    assert time.monotonic() - began < 2
+    yield release
     release.set()
     other.join(30)
     assert other.exitcode == 0
+
+
+def test_who_waits_for_another_process_can_stop(root: Path) -> None:
+    began = time.monotonic()
+    with another_builds():
+        with pytest.raises(Cancelled):
+            ensure("thing", {}, write, Progress(stopped=lambda: time.monotonic() - began > 0.2))
+        assert time.monotonic() - began < 2
     assert find("thing", {}) is not None, "the other one's work is not touched"
+
+
+def test_who_waits_for_another_process_is_told_and_gets_what_that_made(root: Path) -> None:
+    said: list[str] = []
+
+    def tell(sentence: str) -> None:
+        said.append(sentence)
+        release.set()
+
+    with another_builds() as release:
+        place = ensure("thing", {}, lambda _folder: pytest.fail("the other process made it"), Progress(tell))
+    assert said == ["waiting for another process that makes 'thing', 0 s so far …"]
+    assert find("thing", {}) == place
+    said.clear()
+    ensure("thing", {}, write, Progress(tell))
+    assert said == [], "nobody waits for what is there"
 
 
 def test_a_file_is_hashed_once_until_it_changes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ The model here is a stand-in that knows where one word is, so that what is teste
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -16,13 +16,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
-from qa_backends.contract import DEFAULT_SETTINGS, Answer, Query, ReaderSettings, SpanLogits, Windows
+from qa_backends.contract import DEFAULT_SETTINGS, Answer, IntArray, Query, ReaderSettings, SpanLogits, Windows
 from qa_backends.errors import InputError
-from qa_backends.reader.reader import MAX_CONTEXT_CHARS, MAX_QUESTION_CHARS, Reader, run_in_batches
+from qa_backends.progress import Cancelled
+from qa_backends.reader.reader import MAX_CONTEXT_CHARS, MAX_QUESTION_CHARS, Prepared, Reader, run_in_batches
 from qa_backends.reader.tokens import SubwordTokenizer
-from qa_backends.reader.windows import by_tokens, padding_share
+from qa_backends.reader.windows import by_count, by_tokens, padding_share
 
 Forward = Callable[[Windows], SpanLogits]
+Split = Callable[[Windows], Iterable[IntArray]]
 
 BASELINE = Path(__file__).resolve().parents[2] / "assets" / "models" / "minilm" / "baseline"
 WORDS = SubwordTokenizer(BASELINE)
@@ -279,6 +281,62 @@ def test_waiting_for_the_device_is_counted_apart_from_the_work() -> None:
     assert times.forward_s >= 0.05
     assert times.decode_s > 0
     assert times.total_s == times.tokenise_s + times.forward_s + times.decode_s + 7.0
+
+
+def sleeping(windows: Windows) -> SpanLogits:
+    time.sleep(0.02)
+    return FINDS_ZANZIBAR(windows)
+
+
+def five_windows_in_batches_of_two() -> tuple[Reader, Prepared, Split]:
+    reader = Reader(WORDS, SMALL)
+    prepared = reader.prepare(Query(QUESTION, FILLER * 5))
+    assert prepared.windows.n_windows == 5
+    return reader, prepared, partial(by_count, size=2, sort=False)
+
+
+def test_who_follows_a_reading_is_told_between_two_batches_and_is_not_timed() -> None:
+    reader, prepared, pairs = five_windows_in_batches_of_two()
+    told: list[tuple[int, int, float]] = []
+
+    def follow(done: int, of: int, spent_s: float) -> None:
+        told.append((done, of, spent_s))
+        time.sleep(0.5)
+
+    read = reader.read(prepared, sleeping, split=pairs, follow=follow)
+    assert [each[:2] for each in told] == [(2, 5), (4, 5)]
+    assert 0.02 <= told[0][2] < told[1][2] <= read.times.forward_s
+    assert 0.06 <= read.times.forward_s < 0.5
+    assert read.answers == reader.read(prepared, sleeping, split=pairs).answers
+
+
+def test_who_follows_a_reading_can_end_it_before_the_next_batch() -> None:
+    reader, prepared, pairs = five_windows_in_batches_of_two()
+    ran: list[int] = []
+
+    def forward(windows: Windows) -> SpanLogits:
+        ran.append(windows.n_windows)
+        return FINDS_ZANZIBAR(windows)
+
+    def stop(_done: int, _of: int, _spent_s: float) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        reader.read(prepared, forward, split=pairs, follow=stop)
+    assert ran == [2]
+    ran.clear()
+    reader.read(reader.prepare(Query(QUESTION, SENTENCE)), forward, follow=stop)
+    assert ran == [1], "a text of one batch has nothing to follow"
+
+
+def test_a_part_of_what_was_prepared_holds_those_windows_only() -> None:
+    _, prepared, _ = five_windows_in_batches_of_two()
+    part = prepared.part(np.array([3, 1]))
+    for place, row in enumerate((3, 1)):
+        length = prepared.windows.lengths[row]
+        assert part.windows.lengths[place] == length
+        assert (part.windows.input_ids[place, :length] == prepared.windows.input_ids[row, :length]).all()
+    assert part.queries == prepared.queries and part.windows.n_windows == 2
 
 
 def test_a_text_is_cut_to_exactly_the_tokens_that_are_asked_for() -> None:

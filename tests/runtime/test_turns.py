@@ -1,13 +1,20 @@
-"""Turns: one at a time, in order of arrival, on one thread; who waits is told, can give up, and is not charged."""
+"""Turns: one at a time, in order of arrival, on one thread; who waits is told, can give up, and is not charged.
+
+A long reading says how far it is and can be stopped between two batches; it is not read twice to be timed warm.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
+from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from helpers import QUESTION, TEXT
+from paced import PACED, paced
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
@@ -15,6 +22,13 @@ from qa_backends.contract import Query, SpanLogits, Windows
 from qa_backends.errors import BackendFailed, InputError
 from qa_backends.progress import Cancelled, Progress
 from qa_backends.runtime import Runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from qa_backends.contract import Reading
+
+    AddFile = Callable[[str, str], None]
 
 BASELINE = catalog.backend("baseline")
 
@@ -50,11 +64,14 @@ def test_turns_never_overlap_and_come_in_order_of_arrival() -> None:
     assert min(waited) > 0 and max(waited) > 4 * 0.02, "who comes last waits for all the others"
 
 
-def test_who_comes_second_is_told_and_the_wait_is_not_counted_as_work(small_family: Family) -> None:
+def test_who_comes_second_is_told_and_the_wait_is_not_counted_as_work(
+    small_family: Family, add_engine: AddFile
+) -> None:
+    paced(add_engine)
     runtime = Runtime()
     said: list[str] = []
     with runtime.turn("cpu"):
-        runtime.get(small_family, BASELINE, "cpu")
+        runtime.get(small_family, PACED[0], "cpu")
     holding, release = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -67,7 +84,7 @@ def test_who_comes_second_is_told_and_the_wait_is_not_counted_as_work(small_fami
     assert holding.wait(10)
     threading.Timer(0.7, release.set).start()
     with runtime.turn("cpu", Progress(said.append)) as turn:
-        reading = turn.answer(small_family, BASELINE, turn.prepare(small_family, Query(QUESTION, TEXT)))
+        reading = turn.answer(small_family, PACED[0], turn.prepare(small_family, Query(QUESTION, TEXT)))
     holder.join()
     assert said[0] == "Waiting: 1 question ahead of yours …"
     assert len(said) >= 2, "who waits long is told again"
@@ -149,3 +166,103 @@ def test_engines_run_on_one_thread_whoever_asks(small_family: Family, monkeypatc
     visit()
     assert len(seen) == 1
     assert threading.get_ident() not in seen
+
+
+LONG = Query(QUESTION, TEXT * 1200)
+"""Of several batches, most of which have the same shape."""
+
+
+def test_a_long_reading_says_how_far_it_is_and_how_long_it_will_take(small_family: Family, add_engine: AddFile) -> None:
+    paced(add_engine, window_s=0.03)
+    said: list[str] = []
+    with Runtime().turn("cpu", Progress(said.append)) as turn:
+        prepared = turn.prepare(small_family, LONG)
+        reading = turn.answer(small_family, PACED[1], prepared, "Pruned is reading")
+    found = [re.fullmatch(r"Pruned is reading window (\d+) of (\d+), about (\d+) s left", each) for each in said[1:]]
+    done, of, left = ([int(each.group(place)) for each in found if each] for place in (1, 2, 3))
+    assert len(done) >= 3 and done == sorted(set(done))
+    assert set(of) == {prepared.windows.n_windows}
+    assert left == sorted(left, reverse=True) and left[0] > left[-1]
+    assert left[0] == pytest.approx(0.03 * (of[0] - done[0]), rel=0.5)
+    assert reading.n_windows == of[0]
+
+
+def test_what_the_telling_costs_is_in_no_time(small_family: Family, add_engine: AddFile) -> None:
+    paced(add_engine, window_s=0.01)
+    said: list[str] = []
+
+    def tell(sentence: str) -> None:
+        said.append(sentence)
+        time.sleep(1.0 if len(said) == 2 else 0.0)  # the first is that it is loaded
+
+    with Runtime().turn("cpu", Progress(tell)) as turn:
+        prepared = turn.prepare(small_family, LONG)
+        began = time.perf_counter()
+        reading = turn.answer(small_family, PACED[1], prepared, "Pruned is reading")
+        whole_s = time.perf_counter() - began
+    assert len(said) >= 2 and said[1].startswith("Pruned is reading window 16 of")
+    assert 0.01 * reading.n_windows <= reading.times.forward_s < whole_s - 1.0
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG.context], ids=["one window", "measured"])
+def test_a_text_of_one_window_and_a_measured_run_tell_nothing(
+    small_family: Family, add_engine: AddFile, text: str
+) -> None:
+    measured = text != TEXT
+    paced(add_engine, window_s=0.02 if measured else 1.2)
+    said: list[str] = []
+    runtime = Runtime()
+    with runtime.turn("cpu", Progress(said.append)) as turn:
+        prepared = turn.prepare(small_family, Query(QUESTION, text))
+        runtime.get(small_family, PACED[1], "cpu")
+        reading = turn.answer(small_family, PACED[1], prepared, "" if measured else "Pruned is reading")
+    assert reading.times.forward_s > 1
+    assert said == []
+
+
+@pytest.mark.parametrize("run", ["told", "measured", "warm-up"])
+def test_stopping_takes_effect_before_the_next_batch(small_family: Family, add_engine: AddFile, run: str) -> None:
+    pace = paced(add_engine)
+    runtime = Runtime()
+    with runtime.turn("cpu", Progress(stopped=lambda: len(pace.forwards) >= 2)) as turn:
+        prepared = turn.prepare(small_family, LONG)
+        with pytest.raises(Cancelled):
+            if run == "warm-up":
+                turn.warm_answer(small_family, PACED[1], prepared)
+            else:
+                turn.answer(small_family, PACED[1], prepared, "Pruned is reading" if run == "told" else "")
+    assert len(pace.forwards) == 2
+    assert runtime.loaded("cpu") == ["small/pruned"], "stopping is no failure"
+
+
+def test_a_long_text_is_not_read_twice_to_be_timed_warm(small_family: Family, add_engine: AddFile) -> None:
+    """Run cold is one batch of each shape, and the cold time is as if all of it had been."""
+    pace = paced(add_engine, cold_s=0.3)
+    known: list[Reading] = []
+    with Runtime().turn("cpu") as turn:
+        prepared = turn.prepare(small_family, LONG)
+        reading, cold_s = turn.warm_answer(small_family, PACED[1], prepared, known.append)
+    sizes = Counter(pace.forwards)
+    shapes = [size for size, count in sizes.items() if count >= 2]
+    assert sum(pace.forwards) == prepared.windows.n_windows + sum(shapes) < 1.5 * prepared.windows.n_windows
+    assert reading.n_windows == prepared.windows.n_windows and reading.answer.text == "Anna"
+    times = reading.times
+    assert times.forward_s < 0.3 * len(shapes) <= cold_s - times.tokenise_s - times.decode_s
+    assert known == [], "nothing was known before the whole was read"
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT * 40], ids=["one batch", "batches that differ"])
+def test_the_answer_of_a_short_text_is_known_while_it_is_read_again_to_be_timed(
+    small_family: Family, add_engine: AddFile, text: str
+) -> None:
+    pace = paced(add_engine, cold_s=0.3)
+    known: list[tuple[Reading, int]] = []
+    with Runtime().turn("cpu") as turn:
+        prepared = turn.prepare(small_family, Query(QUESTION, text))
+        reading, cold_s = turn.warm_answer(
+            small_family, PACED[1], prepared, lambda cold: known.append((cold, len(pace.forwards)))
+        )
+    (cold, forwards) = known[0]
+    assert len(pace.forwards) == 2 * forwards and sum(pace.forwards) == 2 * prepared.windows.n_windows
+    assert cold.answer == reading.answer
+    assert reading.times.compute_s < 0.3 <= cold.times.compute_s == cold_s

@@ -16,8 +16,10 @@ def client(url: str) -> Client:
 
 
 def test_the_endpoints_have_names(client: Client) -> None:
-    names = set(client.view_api(return_format="dict")["named_endpoints"])
-    assert {"/answer", "/ask"} <= names
+    endpoints = client.view_api(return_format="dict")["named_endpoints"]
+    assert set(endpoints) == {"/answer", "/ask"}
+    for each in endpoints.values():
+        assert not [part["label"] for part in each["returns"] if part["label"].startswith("value_")]
 
 
 def test_answer_gives_json(client: Client) -> None:
@@ -28,10 +30,26 @@ def test_answer_gives_json(client: Client) -> None:
 
 
 def test_ask_gives_the_comparison(client: Client) -> None:
-    job = client.submit(TEXT, QUESTION, ["baseline", "pruned"], "minilm", "cpu", api_name="/ask")
-    _, *_ = job.result(timeout=120)
-    drawn = str(job.outputs())
-    assert drawn.count("qa-lane") >= 2 and QUESTION in drawn and "confident" in drawn
+    found = client.predict(QUESTION, TEXT, ["pruned", "baseline"], seconds=1, api_name="/ask")
+    assert [card["backend"] for card in found["cards"]] == ["baseline", "pruned"]
+    assert all(card["answer"] in TEXT and card["latency_ms"] > 0 for card in found["cards"])
+    assert found["question"] == QUESTION and found["tokens"] > 0
+    assert {each["title"] for each in found["cards"][1]["quality"]} == {"SQuAD", "other texts"}
+
+
+@pytest.mark.parametrize(
+    ("backends", "seconds", "said"),
+    [
+        ([], 0, "No backend is chosen"),
+        (["baseline"], 600, "0 to 60 seconds"),
+        (["minilm/baseline", "bert-large/pruned"], 0, "several families"),
+    ],
+)
+def test_what_cannot_be_asked_together_gets_a_sentence(
+    client: Client, backends: list[str], seconds: float, said: str
+) -> None:
+    with pytest.raises(AppError, match=said):
+        client.predict(QUESTION, TEXT, backends, seconds=seconds, api_name="/ask")
 
 
 @pytest.mark.parametrize(

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import parse_qs
 
 import pytest
 
-from qa_backends.asking.comparison import Card, Comparison, Fastest
-from qa_backends.measure.timing.statistics import Difference, Ratio
+from qa_backends.asking.comparison import Card, Comparison, Fastest, KnownQuality
+from qa_backends.asking.recorded import examples
+from qa_backends.errors import InputError
+from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
 from qa_backends.web.ask import charts, share
 from qa_backends.web.ask import html as drawn
+from qa_backends.web.ask.upload import read_text
 from qa_backends.web.ask.verdict import Verdict, verdict_of
 from qa_backends.web.shared.choices import said
-from qa_backends.web.shared.shipped import shipped_benchmark
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EVIL = '<script>alert(1)</script> & "quotes" ${1+1} {{2+2}}'
 PARTS = {"tokenise": 0.2, "model": 9.5, "decode": 0.3}
+SQUAD = KnownQuality("SQuAD", 11_873, 70.0, Interval(69.2, 70.8), "cpu")
+OTHER = KnownQuality("other texts", 294, 62.0, Interval(56.0, 68.0), "cpu")
 BASE = Card(
     "baseline", "Baseline", "the model", answer="Ben", span=(46, 49), confidence=0.9, parts_ms=PARTS, latency_ms=10.0,
-    runs=24, same_answer=True, f1=70.0, f1_device="cpu", ran="PyTorch CPU",
+    runs=24, same_answer=True, quality=(SQUAD, OTHER), ran="PyTorch CPU",
 )  # fmt: skip
-FAST = replace(BASE, backend="pruned-ort-fp16", title="Pruned, fused, FP16", latency_ms=3.0,
-               speed_up=Ratio(3.4, 3.2, 3.6, 24), f1=69.3, f1_difference=Difference(-0.7, -1.1, -0.3),
-               agreement=82.3)  # fmt: skip
+FAST = replace(
+    BASE, backend="pruned-ort-fp16", title="Pruned, fused, FP16", latency_ms=3.0, speed_up=Ratio(3.4, 3.2, 3.6, 24),
+    quality=(
+        replace(SQUAD, f1=69.3, f1_difference=Difference(-0.7, -1.1, -0.3), agreement=82.3),
+        replace(OTHER, f1=60.0, f1_difference=Difference(-1.0, -1.9, 0.4), agreement=77.1),
+    ),
+)  # fmt: skip
 TEXT = "Anna planted an apple tree behind the school. Ben watered it."
 
 
@@ -41,15 +53,49 @@ def test_the_verdict_is_one_figure_with_its_cost_beside_it() -> None:
     assert (found.figure, found.title, found.tone) == ("3.4×", "faster than the baseline", "good")
     assert found.detail == "Pruned, fused, FP16 · 3.2 to 3.6 times"
     chips = [chip.text for chip in found.chips]
-    assert chips == ["Same answer here", "agrees on 82 % of SQuAD", f"F1 on SQuAD: {FAST.f1_difference}"]
-    assert found.chips[-1].tone == "warn", "an F1 surely below the baseline's is said in amber"
+    assert chips == [
+        "Same answer here",
+        "F1 on SQuAD: −0.7 [−1.1 to −0.3]",
+        "F1 on other texts: −1.0 [−1.9 to +0.4]",
+        "agrees on 82 % of SQuAD, 77 % of other texts",
+    ]
+    assert [chip.tone for chip in found.chips] == ["good", "warn", "plain", "plain"], "an F1 surely below is amber"
+
+
+def test_a_loss_that_so_few_questions_cannot_exclude_is_said_in_amber() -> None:
+    unsure = replace(OTHER, f1_difference=Difference(-3.4, -7.0, 0.3), agreement=76.9)
+    (chip,) = [each for each in verdict(BASE, replace(FAST, quality=(unsure,))).chips if "F1" in each.text]
+    assert (chip.text, chip.tone) == ("F1 on other texts: −3.4 [−7.0 to +0.3]", "warn")
+
+
+def test_each_row_holds_f1_and_agreement_on_both_sets() -> None:
+    baseline, fast = drawn.result(view(BASE, FAST)).split('<li class="qa-lane">')[1:]
+    assert "70.0" in baseline and "62.0" in baseline and "agrees" not in baseline
+    assert "69.3" in fast and "agrees 82 %" in fast and "60.0" in fast and "agrees 77 %" in fast
+
+
+def test_the_wait_for_others_is_drawn_beside_the_bar_and_not_in_it() -> None:
+    waited = drawn.result(view(BASE, replace(FAST, wait_ms=5.0)))
+    assert "width:50.00%" in waited and "waited 5.00 ms" in waited and "not counted: the wait" in waited
+    assert "qa-wait" not in drawn.result(view(BASE, FAST))
+
+
+def test_an_example_that_is_a_trap_says_who_was_fooled() -> None:
+    trap = next(each for each in examples() if not each["answer"])
+    asked = replace(
+        view(BASE, replace(FAST, answer=None, span=None)), question=trap["question"], context=trap["context"]
+    )
+    assert "the text does not say" in drawn.result(asked) and "Fooled: Baseline." in drawn.result(asked)
+    saw = replace(asked, cards=(replace(BASE, answer=None, span=None),))
+    assert "Nobody was fooled" in drawn.result(saw)
+    assert "A trap" not in drawn.result(view(BASE, FAST))
 
 
 @pytest.mark.parametrize(
     ("card", "figure", "said", "tone"),
     [
         (replace(FAST, same_answer=False), "The answers differ", "3.4× faster, and says something else", "warn"),
-        (replace(FAST, speed_up=Ratio(15.5, 5.8, 38.0, 24)), "≈15.5×", "too unsteady here to say how much", "warn"),
+        (replace(FAST, speed_up=Ratio(15.5, 5.8, 38.0, 24)), "Too unsteady", "about 15.5× faster", "warn"),
         (replace(FAST, speed_up=Ratio(1.02, 0.9, 1.1, 24)), "A tie", "as fast as the baseline", "plain"),
         (replace(FAST, speed_up=Ratio(0.5, 0.4, 0.6, 24)), "2.0×", "slower than the baseline", "warn"),
         (replace(FAST, speed_up=None, runs=0), "≈3.3×", "faster than the baseline", "warn"),
@@ -59,6 +105,31 @@ def test_the_verdict_is_one_figure_with_its_cost_beside_it() -> None:
 def test_what_is_uncertain_or_costly_never_leads_in_green(card: Card, figure: str, said: str, tone: str) -> None:
     found = verdict(BASE, card)
     assert found.figure.startswith(figure) and said in found.title and found.tone == tone
+
+
+@pytest.mark.parametrize("ratio", [Ratio(3.4, 3.2, 3.6, 24), Ratio(1.02, 0.9, 1.1, 24)], ids=["clear", "a tie"])
+def test_a_busy_machine_is_said_before_any_speed(ratio: Ratio) -> None:
+    found = verdict_of(replace(view(BASE, replace(FAST, speed_up=ratio)), busy=0.42))
+    assert (found.figure, found.tone) == ("Others took 42% of this machine", "warn")
+    assert "not to be relied upon" in found.title
+    single = verdict_of(replace(view(BASE, replace(FAST, speed_up=None, runs=0)), busy=0.42))
+    assert single.figure == found.figure and "estimate" in single.detail
+
+
+def test_an_answer_stands_there_before_its_time_is_known() -> None:
+    early = Card("pruned", "Pruned", "smaller", answer="Ben", span=(46, 49), early=True)
+    shown = drawn.result(view(BASE, early))
+    assert shown.count("Ben") == 2 and "its time comes next" in shown
+    assert "both backends" in drawn.marked(view(BASE, early))
+
+
+def test_what_loading_took_stands_behind_the_disclosure() -> None:
+    shown = drawn.result(view(replace(BASE, load_ms=812.0, memory_bytes=64_000_000), FAST))
+    assert "Loading it took 812 ms; it takes 64 MB of memory." in shown and shown.count("Loading it took") == 1
+
+
+def test_a_text_in_another_language_is_said() -> None:
+    assert "looks like German" in drawn.result(replace(view(BASE), notice="This text looks like German."))
 
 
 def test_an_estimate_is_called_one_and_is_no_more_than_that_while_turns_are_to_come() -> None:
@@ -102,7 +173,7 @@ def test_the_question_heads_its_result_and_bars_end_in_proportion() -> None:
 
 
 def test_a_slow_race_is_said_to_be_sped_up() -> None:
-    assert "a 400th of their pace" in drawn.result(view(BASE), 1)
+    assert "1/400 of their pace" in drawn.result(view(BASE), 1)
     assert "3.0 times their pace" in drawn.result(view(replace(BASE, latency_ms=12_000.0)), 1)
 
 
@@ -163,24 +234,9 @@ def test_a_long_text_is_shortened_around_its_answers() -> None:
     assert html.count("characters …") == 2
 
 
-def test_the_chart_has_a_point_a_question_and_the_shipped_benchmark_behind() -> None:
-    one, two = (replace(view(BASE, FAST), tokens=tokens) for tokens in (40, 90))
-    figure = charts.visit([charts.Asked.of(one), charts.Asked.of(two)], shipped_benchmark())
-    points = {trace.name: list(trace.x) for trace in figure.data if trace.mode == "markers"}
-    assert points == {"Baseline": [40, 90], "Pruned, fused, FP16": [40, 90]}
-    lines = [list(trace.x) for trace in figure.data if trace.mode == "lines"]
-    assert lines and all(each == sorted(each) and len(each) > 3 for each in lines)
-
-
-def test_the_chart_does_not_mix_families() -> None:
-    other = replace(view(BASE), family="bert-large")
-    figure = charts.visit([charts.Asked.of(view(BASE)), charts.Asked.of(other)], None)
-    assert [trace.name for trace in figure.data] == ["Baseline", "Baseline (bert-large)"]
-
-
 def test_f1_measured_elsewhere_is_said() -> None:
     assert "on the GPU" not in drawn.result(view(BASE))
-    assert "on the GPU" in drawn.result(view(replace(BASE, f1_device="cuda")))
+    assert "on the GPU" in drawn.result(view(replace(BASE, quality=(replace(SQUAD, device="cuda"),))))
 
 
 def test_what_is_chosen_is_said_in_a_line() -> None:
@@ -204,11 +260,46 @@ def test_a_link_leaves_out_a_long_text_and_a_strange_one_is_not_believed() -> No
     assert share.read_link({}) is None
 
 
-def test_the_code_repeats_the_question(capsys: pytest.CaptureFixture[str]) -> None:
-    code = share.as_python("Who watered 'it'?", TEXT, "minilm", ["baseline"], "cpu")
+def test_the_code_repeats_the_question(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = share.as_python("Who watered 'it'?", TEXT, "minilm", ["baseline"], "cpu", url)
     exec(compile(code, "copied", "exec"), {})
-    assert capsys.readouterr().out.startswith("baseline ")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("baseline ")
+    assert "qa_backends" not in code, "it runs where the project is not"
     shell = share.as_shell("Who watered 'it'?", TEXT, "minilm", ["baseline"], "cpu")
     assert "'Who watered '\"'\"'it'\"'\"'?'" in shell
-    assert "--device cpu" in shell
+    assert "--device cpu" in shell and "In the project's folder" in shell
     assert "--context-file" in share.as_shell("Who?", "x" * 150_000, "minilm", ["baseline"], "cpu")
+
+
+@pytest.mark.parametrize(
+    ("referer", "address"),
+    [
+        ("https://somebody-space.hf.space/?q=Who&c=secret", "https://somebody-space.hf.space/"),
+        ("http://127.0.0.1:7999/qa/?__theme=dark", "http://127.0.0.1:7999/qa/"),
+        ("javascript:alert(1)", "http://127.0.0.1:7860/"),
+        ("", "http://127.0.0.1:7860/"),
+    ],
+)
+def test_the_code_asks_the_app_that_the_visitor_sees(referer: str, address: str) -> None:
+    class Request:
+        headers: ClassVar[dict[str, str]] = {"referer": referer}
+
+    assert share.page_address(Request()) == address  # type: ignore[arg-type]  # of a request, its headers are read
+
+
+def test_a_text_file_becomes_the_text(tmp_path: Path) -> None:
+    file = tmp_path / "notes.md"
+    file.write_bytes("\ufeffAda came.\r\nBela stayed.".encode())
+    assert read_text(file) == "Ada came.\nBela stayed."
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"\xff\xfe\x00", "no text in UTF-8"), (b"a\0b", "is no text"), (b"x" * 200_001, "200,001 characters"),
+     (b"x" * 900_000, "too long")],
+    ids=["latin", "binary", "long", "longer"],
+)  # fmt: skip
+def test_a_file_that_is_no_text_gets_a_sentence(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "mine.txt").write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        read_text(tmp_path / "mine.txt")

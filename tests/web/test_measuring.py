@@ -1,4 +1,4 @@
-"""What the measuring tabs draw: charts hold the rows' numbers, tables say what must be said, nothing is markup."""
+"""What the measuring tabs say: tables hold what must be said, progress how far it is, and nothing is markup."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from qa_backends.measure.timing.machine import Machine
 from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
 from qa_backends.squad import GoldAnswer, Question
 from qa_backends.web.accuracy import html as accuracy_html
-from qa_backends.web.benchmark import charts, html
-from qa_backends.web.shared.wording import ratio_cell, seconds_left
+from qa_backends.web.benchmark import html
+from qa_backends.web.shared.wording import seconds_left
 
 EVIL = "<img src=x onerror=alert(1)>"
 RATIO = Against(2.0, 1.9, 2.1, 31, "minilm/baseline")
@@ -62,77 +62,40 @@ ROWS = [
 ]  # fmt: skip
 
 
-def lines(figure: Any) -> dict[str, tuple[list[float], list[float]]]:
-    return {each.name: (list(each.x), list(each.y)) for each in figure.data if each.name}
+def cells(table: str) -> list[list[str]]:
+    """What the cells of a table's body say."""
+    import re
+    from html import unescape
 
-
-def test_latency_has_a_line_a_backend_a_band_and_the_floor() -> None:
-    figure = charts.latency(ROWS, log=True)
-    assert figure.layout.yaxis.type == "log"
-    assert lines(figure)["Baseline"] == ([32, 128], [8.0, 18.0])
-    assert lines(figure)["transformers pipeline"] == ([32], [9.0])
-    bands = [each for each in figure.data if each.fill == "toself"]
-    assert list(bands[0].y) == [8.0 * 1.2, 18.0 * 1.2, 18.0, 8.0]
-    floors = [each for each in figure.data if each.line.dash == "dot"]
-    assert list(floors[0].y) == [8.0 / 3, 18.0 / 3]
-
-
-def test_batches_are_shown_per_question_and_per_second_at_the_length_they_were_measured() -> None:
-    each, rate = charts.per_question(ROWS), charts.throughput(ROWS)
-    assert lines(each)["Baseline"] == ([1, 8], [18.0, 10.0])
-    assert lines(rate)["Baseline"][1][1] == 100.0
-    assert "at 128 tokens" in each.layout.title.text
-
-
-def test_the_ladder_has_a_step_a_backend_with_size_f1_and_both_ratios() -> None:
-    figure = charts.ladder(ROWS, 128)
-    assert list(figure.data[0].x) == [18.0, 9.0, 8.0]
-    said = [each.text for each in figure.layout.annotations]
-    assert "18.0 ms · 45.0 MB · F1 68.5" in said[0] and "measured against" in said[0]
-    assert f"{RATIO.ratio} to the baseline" in said[1] and "step before" not in said[1]
-    assert "to the step before" in said[2]
-    assert list(charts.ladder(ROWS, 32).data[0].x) == [8.0, 4.0], "a reference is no step"
-
-
-def test_quality_and_parts_follow_the_length_that_is_chosen() -> None:
-    quality = charts.quality(ROWS, 32)
-    assert [(each.x[0], each.y[0]) for each in quality.data] == [(8.0, 68.5), (4.0, 68.5)]
-    parts = {each.name: list(each.x) for each in charts.parts(ROWS, 32).data}
-    assert list(parts) == ["tokenise", "wait", "model", "decode"]
-    assert parts["model"] == pytest.approx([100 * 7.7 / 8, 100 * 3.7 / 4])
-    assert [sum(values) for values in zip(*parts.values(), strict=True)] == pytest.approx([100, 100])
-
-
-def test_mixed_lengths_show_what_sorting_wins() -> None:
-    figure = charts.mixed(ROWS)
-    assert {each.name: list(each.y) for each in figure.data} == {"as they come": [50.0], "sorted by length": [70.0]}
-    assert "40%" in figure.layout.title.subtitle.text and "10%" in figure.layout.title.subtitle.text
-
-
-@pytest.mark.parametrize("draw", [charts.per_question, charts.throughput, charts.mixed,
-                                  lambda rows: charts.latency(rows, log=False),
-                                  lambda rows: charts.ladder(rows, 128),
-                                  lambda rows: charts.quality(rows, 128),
-                                  lambda rows: charts.parts(rows, 128)])  # fmt: skip
-def test_a_chart_without_data_says_so(draw: Any) -> None:
-    assert "Not measured" in draw([]).layout.annotations[0].text
+    rows = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1])
+    return [[unescape(re.sub("<[^>]*>", "", each)) for each in re.findall(r"<td.*?>(.*?)</td>", line)] for line in rows]
 
 
 def test_the_table_says_runs_interval_stability_quality_and_what_ran() -> None:
-    shown = html.table([row("pruned", 32, 4.0, unstable=True, **FAST)])
-    for said in ("31 <em>unstable</em>", str(RATIO.ratio), "68.5 on 11,873 questions", "91.2 %", "PyTorch CPU"):
-        assert said in shown, said
-    elsewhere = html.table([row("pruned", 32, 4.0, device="cuda")])
-    assert "68.5 on 11,873 questions, on the CPU" in elsewhere
+    (shown,) = cells(html.table([row("pruned", 32, 4.0, unstable=True, **FAST)]))
+    assert shown[:8] == ["Pruned", "32", "1", "4.00", "4.80", "8.0", "250.0", "31 unstable"]
+    assert shown[8:] == [str(RATIO.ratio), "68.5", "91.2", "PyTorch CPU, FP32"]
     tie = row("pruned", 32, 4.0, against_baseline=replace(RATIO, low=0.98))
-    assert str(replace(RATIO, low=0.98).ratio) in html.table([tie])
+    alone = row("hf-pipeline", 32, 9.0, quality=None)
+    of_tie, of_alone = cells(html.table([tie, alone]))
+    assert of_tie[8] == str(replace(RATIO, low=0.98).ratio) and of_tie[8].startswith("tie")
+    assert of_alone[8:11] == ["–", "–", "–"]
+    assert cells(html.table([row("pruned", 32, 4.0, device="cuda")]))[0][0] == "Pruned, GPU"
+
+
+def test_what_ran_is_told_in_full_once_for_all_it_is_true_of() -> None:
+    note = replace(RAN, notes=("computed in FP32",))
+    shown = html.table([*ROWS[:2], row("pruned-ort", 32, 3.0, ran=note)])
+    assert "Baseline; Pruned</b>: PyTorch CPU, FP32, 2 threads<" in shown
+    assert shown.count("computed in FP32") == 1
 
 
 def test_progress_says_what_runs_and_how_long_it_takes() -> None:
     shown = html.progress(Sweep(PLAN, MACHINE, status="32 tokens: 7 runs of each", done=1, of=4, left_s=12.4))
-    assert "32 tokens: 7 runs of each, about 12 s left" in shown and 'max="4"' in shown
+    assert "32 tokens: 7 runs of each" in shown and "1 of 4 done, about 12 s left" in shown
+    assert 'aria-valuenow="1.00"' in shown and 'aria-valuemax="4"' in shown
     stopped = html.progress(Sweep(PLAN, MACHINE, records=[ROWS[0]], left_out=[LeftOut("", EVIL, EVIL)], of=4))
-    assert "Stopped; kept 1 point (1 row)" in stopped and EVIL not in stopped
+    assert "Stopped; kept 1 measurement." in stopped and EVIL not in stopped
     assert seconds_left(300) == "about 5 min left"
 
 
@@ -140,7 +103,10 @@ def test_captions_name_machine_date_and_agreement() -> None:
     alone = AloneRecord("minilm/pruned", "cpu", 128, 1, 31, 8.0, 8.25, 8.25 / 8)
     shown = html.caption(Benchmark(MACHINE, PLAN, True, tuple(ROWS), (alone,), ()), "Yours.")
     assert "Abacus, 2 cores, 24 GiB, 2026-01-02" in shown
-    assert "8.00 ms alone, 8.25 ms in company" in shown
+    assert "8.00 ms alone, 8.25 ms beside the others" in shown
+    assert "over 11,873 questions of dev" in shown and "on the CPU" not in shown
+    elsewhere = (row("pruned", 32, 4.0, device="cuda"),)
+    assert "of dev, on the CPU" in html.caption(Benchmark(MACHINE, PLAN, True, elsewhere, (), ()), "Yours.")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +133,3 @@ def test_differing_questions_stand_side_by_side_with_peoples_answer() -> None:
     assert 'data-number="0"' in shown and "right" in shown and "wrong" in shown and "no answer in this text" in shown
     assert "agree on all 40 questions" in accuracy_html.differing([], one, other, asked=40)
     assert "agree on the one question asked" in accuracy_html.differing([], one, other, asked=1)
-
-
-def test_ratios_without_a_partner_are_a_dash() -> None:
-    assert ratio_cell(None) == "–"

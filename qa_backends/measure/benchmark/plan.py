@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
@@ -105,13 +105,37 @@ class BenchmarkPlan:
         """The length at which batch sizes are compared and backends measured alone."""
         return nearest_length(self.lengths)
 
+    @property
+    def most_seconds(self) -> float:
+        """What all of it takes at most, loading apart: every point, and each backend alone on each device."""
+        alone = len(self.chosen) * len(set(self.devices))
+        return self.seconds * (len(self.points()) + alone)
+
+    def repeating(self, places: Iterable[tuple[str, str, int | None, int, str]]) -> BenchmarkPlan:
+        """The part of the plan that these places of records cover: the whole, unless it was stopped or had to leave
+        something out. A place is family/backend, device, tokens, batch and order."""
+        found = list(places)
+        names = {backend.rpartition("/")[2] for backend, *_ in found}
+        there = {device for _, device, *_ in found}
+        equal = [(tokens, batch) for _, _, tokens, batch, _ in found if tokens is not None]
+        return replace(
+            self,
+            backends=tuple(name for name in self.backends if name.rpartition("/")[2] in names) or self.backends,
+            devices=tuple(device for device in self.devices if device in there) or self.devices,
+            lengths=tuple(tokens for tokens in self.lengths if tokens in dict(equal)) or self.lengths,
+            batches=tuple(batch for batch in self.batches if batch in {each for _, each in equal}) or self.batches,
+            mixed=any(tokens is None for _, _, tokens, *_ in found),
+            reference=self.reference if self.reference in names else None,
+        )
+
     def command(self) -> str:
         """The line that repeats exactly this measurement."""
         return shlex.join([
             "python", "-m", "qa_backends", "bench", "--family", self.family, "--backends", ",".join(self.backends),
             "--device", ",".join(self.devices), "--lengths", _listed(self.lengths), "--batches", _listed(self.batches),
-            "--runs", str(self.runs), "--seconds", f"{self.seconds:g}", *(["--mixed"] if self.mixed else []),
-            *(["--reference", self.reference] if self.reference else []), "--save", "benchmark.json",
+            "--runs", str(self.runs), "--seconds", repr(self.seconds).removesuffix(".0"),
+            *(["--mixed"] if self.mixed else []), *(["--reference", self.reference] if self.reference else []),
+            "--save", "benchmark.json",
         ])  # fmt: skip
 
 

@@ -211,7 +211,7 @@ class _Sweeping:
                 entries = [each for each in entries if each.contestant.name != name]
                 continue
             if samples is None:
-                self._leave_out("", point, f"five rounds do not fit in {self._plan.seconds:g} s; give more time")
+                self._leave_out("", point, f"five runs of each do not fit in {self._plan.seconds:g} s; give more time")
                 return
             at = AtPoint(self._plan.family, point, entries, samples, dict(self._last), len(queries))
             self._state.records += [record_of(at, each, each.contestant.facts(turn)) for each in entries]

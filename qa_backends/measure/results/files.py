@@ -93,7 +93,7 @@ def _value(value: Any) -> str:
     return "[\n  " + ",\n  ".join(json.dumps(each, ensure_ascii=False) for each in value) + "\n ]"
 
 
-def as_csv(records: Sequence[BenchmarkRecord]) -> str:
+def as_csv(records: Sequence[BenchmarkRecord] | Sequence[QualityRecord]) -> str:
     """The records without their samples; what is nested becomes columns such as ``against_baseline.low``."""
     flat = [_flat(asdict(each)) for each in records]
     columns = list(dict.fromkeys(key for each in flat for key in each))

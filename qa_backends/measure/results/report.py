@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.contestants import EQUAL
-from qa_backends.measure.benchmark.plan import SHOWN_AT, BenchmarkPlan
+from qa_backends.measure.benchmark.plan import REFERENCES, SHOWN_AT, BenchmarkPlan
+from qa_backends.measure.quality.datasets import TITLES
 from qa_backends.measure.results.files import read_benchmark, read_overhead
 from qa_backends.measure.results.shipped import measured_on_current_weights, shipped_quality
 from qa_backends.paths import ASSETS, BENCHMARK, MODELS, OVERHEAD
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
         Benchmark,
         BenchmarkRecord,
         Overhead,
-        Quality,
         QualityRecord,
     )
 
@@ -43,8 +43,11 @@ def table(benchmark: Benchmark, overhead: Overhead) -> str:
         InputError: the results lack what the table shows, or are of other weights than those that ship.
     """
     records = [each for each in benchmark.rows if each.order == EQUAL]
-    head = ["backend", "EM", "F1", "same as baseline", "file, MB", "encoder parameters"]
-    head += [f"{length} tokens, ms" for length in LENGTHS] + ["against baseline", "questions/s"]
+    head = ["backend"]
+    for title in TITLES.values():
+        head += [f"F1, {title}", "less the baseline's", "same answer"]
+    head += ["file, MB", "encoder parameters"]
+    head += [f"{length} tokens, ms" for length in LENGTHS] + ["times as fast as the baseline", "questions/s"]
     names = dict.fromkeys(each.backend for each in records)
     lines = [_cells([each for each in records if each.backend == name]) for name in names]
     return f"{_markdown(head, lines)}\n\n{_caption(benchmark, records)} {_overhead(overhead)}"
@@ -69,7 +72,7 @@ def _cells(own: list[BenchmarkRecord]) -> list[str]:
         )
     return [
         f"`{last.name}`",
-        *(_quality_cells(last.quality) if last.quality else ["", "", ""]),
+        *(cell for data in TITLES for cell in _quality_cells(_known(last, data))),
         f"{last.bytes / 1e6:.1f} ({last.stored})" if last.bytes else "",
         f"{last.encoder_parameters / 1e6:.2f} M" if last.encoder_parameters else "",
         *[f"{single[length].p50_ms:.1f}" for length in LENGTHS],
@@ -78,11 +81,20 @@ def _cells(own: list[BenchmarkRecord]) -> list[str]:
     ]
 
 
-def _quality_cells(quality: Quality) -> list[str]:
+def _known(record: BenchmarkRecord, data: str) -> QualityRecord | None:
+    """What ships of the record's backend on the data set; a reference of somebody else's has none."""
+    if record.name in REFERENCES:
+        return None
+    return shipped_quality(*catalog.resolve(record.backend), record.device, data)
+
+
+def _quality_cells(known: QualityRecord | None) -> list[str]:
+    if known is None:
+        return ["", "", ""]
     return [
-        f"{quality.exact:.1f}",
-        f"{quality.f1:.1f} [{quality.f1_interval.low:.1f}–{quality.f1_interval.high:.1f}]",
-        f"{quality.agreement:.1f} %" if quality.agreement is not None else "",
+        f"{known.f1:.1f} [{known.f1_interval.low:.1f}–{known.f1_interval.high:.1f}]",
+        known.f1_difference.spelt() if known.f1_difference else "",
+        f"{known.agreement:.1f} %" if known.agreement is not None else "",
     ]
 
 
@@ -95,16 +107,24 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
     furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
     shaky = sum(each.unstable for each in benchmark.rows)
     return (
-        "Quality: SQuAD v2.0 dev, all questions, threshold 0, 95 % bootstrap interval. Latency: whole answers "
+        f"{_sets()}; threshold 0, 95 % bootstrap intervals, differences paired. Latency: whole answers "
         f"(tokenise, model, decode), batch 1, median of at least {runs} runs taken in turns; ratio of medians at "
         f"{LENGTHS[-1]} tokens with its interval. Questions a second: the best of the batch sizes, at "
         f"{benchmark.plan.shown_at} tokens. "
         "`hf-pipeline` is transformers' own question-answering pipeline on the baseline's weights. "
         f"Measured on {machine.sentence(records[0].device)}; {', '.join(tools)}. "
-        f"Alone and in company the medians differ most for `{furthest.name}`: "
-        f"{furthest.p50_ms:.1f} ms alone, {furthest.company_p50_ms:.1f} ms in company. "
-        f"{shaky} of {len(benchmark.rows)} rows were unstable. On a CPU the FP16 weights are computed in FP32."
+        f"By itself and beside the others the medians differ most for `{furthest.name}`: "
+        f"{furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
+        f"{shaky} of {len(benchmark.rows)} measurements were unstable. On a CPU the FP16 weights are computed in FP32."
     )
+
+
+def _sets() -> str:
+    """What the data sets are, by the baseline's records."""
+    baseline = catalog.resolve(catalog.BASELINE, CARD_FAMILY)
+    known = {title: shipped_quality(*baseline, data=data) for data, title in TITLES.items()}
+    named = [f"{title}: {found.data}, all {found.n:,} questions" for title, found in known.items() if found]
+    return "F1 on " + "; ".join(named)
 
 
 def _overhead(overhead: Overhead) -> str:
@@ -123,20 +143,25 @@ def _lacking(what: str) -> InputError:
 
 
 def quality_table() -> str:
-    """Quality in detail of every backend of the embedded family that was measured on all of SQuAD v2 dev."""
+    """Quality in detail of every backend of the embedded family, on each data set it was wholly measured on."""
     family = catalog.family(CARD_FAMILY)
-    head = ["backend", "questions", "EM", "F1", "F1 against baseline", "F1, answerable", "F1, unanswerable"]
-    found = [shipped_quality(family, backend) for backend in catalog.offered(family)]
-    return _markdown([*head, "same answer as baseline"], [_detail(each) for each in found if each])
+    head = ["backend", "data", "questions", "EM", "F1", "F1 less the baseline's", "F1, answerable", "F1, unanswerable"]
+    found = [
+        (title, shipped_quality(family, backend, data=data))
+        for data, title in TITLES.items()
+        for backend in catalog.offered(family)
+    ]
+    return _markdown([*head, "same answer as baseline"], [_detail(title, each) for title, each in found if each])
 
 
-def _detail(record: QualityRecord) -> list[str]:
+def _detail(title: str, record: QualityRecord) -> list[str]:
     return [
         f"`{record.name}`",
+        title,
         f"{record.n:,}",
         f"{record.exact:.2f}",
         f"{record.f1:.2f}",
-        str(record.f1_difference) if record.f1_difference else "",
+        record.f1_difference.spelt() if record.f1_difference else "",
         *["" if part is None else f"{part:.2f}" for part in (record.has_ans_f1, record.no_ans_f1)],
         "" if record.agreement is None else f"{record.agreement:.2f} %",
     ]

@@ -9,7 +9,7 @@ from qa_backends import catalog
 from qa_backends.checkpoints.sources import weights_hash
 from qa_backends.errors import UnknownBackend
 from qa_backends.measure.benchmark.plan import REFERENCES
-from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
+from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, sha256_of
 from qa_backends.measure.results.files import read_quality
 from qa_backends.paths import ACCURACY
 
@@ -39,21 +39,24 @@ def measured_on_current_weights(record: BenchmarkRecord) -> bool:
     return current is not None and record.checkpoint == current
 
 
-def shipped_quality(family: Family, backend: Backend, device: str = "cpu") -> QualityRecord | None:
-    """The backend's measured quality on all of SQuAD v2 dev, on the device if possible, else on another.
+def shipped_quality(
+    family: Family, backend: Backend, device: str = "cpu", data: str = SQUAD_V2_DEV
+) -> QualityRecord | None:
+    """The backend's measured quality on a whole data set, on the device if possible, else on another.
 
-    ``None`` where these very weights were not measured, or are not known.
+    ``data`` is one of ``datasets.TITLES``. ``None`` where these very weights were not measured, or are not known.
     """
     wanted = checkpoint_hash(family, backend)
     name = f"{family.name}/{backend.name}"
     if wanted is None:
         return None
-    found = [each for each in _of_the_whole_set(ACCURACY) if each.backend == name and each.checkpoint == wanted]
+    records = _of_the_whole_set(ACCURACY, sha256_of(data))
+    found = [each for each in records if each.backend == name and each.checkpoint == wanted]
     return min(found, key=lambda each: each.device != device, default=None)
 
 
 @cache
-def _of_the_whole_set(file: Path) -> list[QualityRecord]:
-    """The file's records that cover all of SQuAD v2 dev; none where there is no such file."""
+def _of_the_whole_set(file: Path, sha256: str) -> list[QualityRecord]:
+    """The file's records that cover all of the data set; none where there is no such file."""
     records = read_quality(file) if file.is_file() else ()
-    return [each for each in records if each.limit is None and each.data_sha256 == SQUAD_DEV_SHA256]
+    return [each for each in records if each.limit is None and each.data_sha256 == sha256]

@@ -66,19 +66,25 @@ def take_turns(
 ) -> Iterator[Samples]:
     """Measures for at most about ``seconds`` and ``rounds``, yielding what there is after every whole round.
 
-    Nothing is yielded where five rounds would not fit: then one reading is all there is to say. ``one_each_s``, what
-    one run of each is known to take, spares finding that out by running them. ``warm_up_share`` bounds the runs to warm
-    up, ten otherwise, to a share of ``seconds``. The first round takes one run of each, to learn what a round costs.
-    What the caller does with what is yielded is not counted in ``seconds``: nothing is measured meanwhile.
+    It ends, at once or later, where five rounds do not fit: then one reading is all there is to say. ``one_each_s``,
+    what one warm run of each is known to take, spares finding that out by running them, and keeps the warm-up so short
+    that five rounds fit. ``warm_up_share`` bounds the runs to warm up, ten otherwise, to a share of ``seconds``. The
+    first round takes one run of each, to learn what a round costs; the fifth may end late by half of that. What the
+    caller does with what is yielded is not counted in ``seconds``: nothing is measured meanwhile. Neither are the first
+    runs, where ``one_each_s`` is not known: what fits in a process that has answered before fits in a new one.
     """
-    if 2 * one_each_s * LEAST_ROUNDS > seconds:
+    if not runs or not turns_fit(one_each_s, seconds):
         return
     began = time.perf_counter()
-    deadline = began + seconds
     samples = Samples({name: [] for name in runs}, {name: run() for name, run in runs.items()})
-    if not _fits(runs, samples, seconds):
-        return
-    _warm_up(runs, samples, began + seconds * warm_up_share)
+    if not one_each_s:  # first runs may be cold ones, which what fits must not depend on
+        first_s, began = time.perf_counter() - began, time.perf_counter()
+        if not _fits(runs, first_s, seconds):
+            return
+    deadline = began + seconds
+    # Five rounds, and a run of each more: a run to warm up may begin just before its time is over.
+    least_s = LEAST_ROUNDS * (2 * one_each_s + SETTLE_S * len(runs)) + one_each_s
+    _warm_up(runs, samples, min(began + seconds * warm_up_share, deadline - least_s))
     order = list(runs)
     round_cost = 0.0  # seconds of one run of each backend, settling included
     while rounds is None or len(samples.blocks) < rounds:
@@ -91,20 +97,36 @@ def take_turns(
         round_cost = (ended - round_began) / (count + 1)
         samples.blocks.append(count)
         samples.spent_s = seconds - (deadline - ended)
-        if len(samples.blocks) == 1 and ended + 2 * round_cost * (LEAST_ROUNDS - 1) > deadline:
+        if len(samples.blocks) < LEAST_ROUNDS and _too_late(samples, round_cost, deadline):
             return
         yield samples.copy()
         deadline += time.perf_counter() - ended
-        if time.perf_counter() + 2 * round_cost > deadline:
+        if _too_late(samples, round_cost, deadline):
             return
 
 
-def _fits(runs: Mapping[str, Run], samples: Samples, seconds: float) -> bool:
-    """Whether five rounds can fit, by the first runs; if they were too slow, by second ones, for first runs may be."""
+def turns_fit(one_each_s: float, seconds: float) -> bool:
+    """Whether five rounds fit behind a first run of each; before every block a run is thrown away."""
+    return (2 * LEAST_ROUNDS + 1) * one_each_s <= seconds
+
+
+def _fits(runs: Mapping[str, Run], first_s: float, seconds: float) -> bool:
+    """Whether five rounds can fit, by what the first run of each took; if that was too long, by a second one's, since
+    first runs may be slow."""
     most = seconds / (2 * LEAST_ROUNDS)
-    return sum(each.compute_s for each in samples.cold.values()) <= most or (
-        sum(run().compute_s for run in runs.values()) <= most
-    )
+    if first_s <= most:
+        return True
+    began = time.perf_counter()
+    for run in runs.values():
+        run()
+    return time.perf_counter() - began <= most
+
+
+def _too_late(samples: Samples, round_cost: float, deadline: float) -> bool:
+    """Whether the next round, or all that are missing to the fifth, would end too long after the deadline."""
+    missing = LEAST_ROUNDS - len(samples.blocks)
+    needed_s = 2 * round_cost * missing - round_cost if missing > 0 else 2 * round_cost
+    return time.perf_counter() + needed_s > deadline
 
 
 def _warm_up(runs: Mapping[str, Run], samples: Samples, deadline: float) -> None:

@@ -220,6 +220,10 @@ class Difference:
         interval = f"[{_signed(self.low, digits)} to {_signed(self.high, digits)}]"
         return f"tie {interval}" if self.tie else f"{_signed(self.value, digits)} {interval}"
 
+    def spelt(self) -> str:
+        """As in "−3.4 [−7.0 to +0.3]": the figure also where nothing was shown, for readers who weigh a likely loss."""
+        return f"{_signed(self.value, 1)} [{_signed(self.low, 1)} to {_signed(self.high, 1)}]"
+
 
 def _signed(value: float, digits: int) -> str:
     """With the sign that typesetting has for it, and none where nothing but zeros is shown."""

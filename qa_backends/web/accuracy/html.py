@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from qa_backends.asking.comparison import ran_sentence
 from qa_backends.catalog import BASELINE
-from qa_backends.web.shared.html import table_of
+from qa_backends.measure.quality.datasets import (
+    OWN,
+    SQUAD_DEV_QUESTIONS,
+    SQUAD_V2_DEV,
+    own_questions,
+    sha256_of,
+)
+from qa_backends.web.shared.html import engine_of, ran_in_full
 from qa_backends.web.shared.palette import colour, title_of
-from qa_backends.web.shared.wording import count
+from qa_backends.web.shared.tables import Cell, Column, number, table_of, text, with_interval
+from qa_backends.web.shared.wording import count, set_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,49 +26,130 @@ if TYPE_CHECKING:
     from qa_backends.measure.quality.evaluation import Differing
     from qa_backends.measure.quality.scoring import Scored
     from qa_backends.measure.results.records import QualityRecord
-    from qa_backends.measure.timing.statistics import Interval
+    from qa_backends.measure.timing.statistics import Difference, Interval
 
-HEAD = ("backend", "questions", "EM [95 %]", "F1 [95 %]", "F1, answerable [95 %]", "F1, unanswerable [95 %]",
-        "F1 against baseline [95 %]", "same as baseline", "questions/s", "what ran")  # fmt: skip
+HEAD = (
+    Column("backend", number=False), Column("texts", number=False), Column("questions"), Column("EM,", "%"),
+    Column("F1,", "%"), Column("F1, answerable,", "%"), Column("F1, un\u00adanswerable,", "%"),
+    Column("F1 against baseline"), Column("same as baseline,", "%"), Column("speed,", "questions/s"),
+    Column("what ran", number=False),
+)  # fmt: skip
+WIDE = 3.0
+"""A difference whose interval is wider than this, in percent, and holds 0 is no tie: more questions could decide it."""
+TERMS = {
+    "EM": "Exact match: the share of answers that equal one of people's, in percent.",
+    "F1": "How much of people's answer a backend's answer shares, word by word, on average, in percent. Both are "
+    "counted as the official SQuAD 2.0 script does. “No answer” is given where it scores higher than every answer.",
+    "[69.8–71.4]": "The interval that holds the true figure with 95 % confidence, found by drawing the questions "
+    "again and again (bootstrap). Few questions make it wide.",
+    "F1 against baseline": "The difference on the very same questions, with its interval, which the bar draws: its "
+    f"line is no difference, its dot the figure. A tie: the interval holds 0. Undecided: it does, but is wider than "
+    f"{WIDE:g}, so that more questions could tell.",
+    "same as baseline": "Agreement: the share of questions to which the answer is the baseline's, word for word.",
+    "speed": "Through the whole reader: tokenise, model, decode.",
+}
 AROUND = 90
 """Characters of the text shown on either side of an answer."""
 MOST_SHOWN = 100
 
 
 def table(records: Sequence[QualityRecord]) -> str:
-    """A line a backend; percentages with their bootstrap intervals."""
-    return table_of(HEAD, [_cells(each) for each in records], "Quality of each backend") if records else ""
+    """A line a backend and data set; percentages with their bootstrap intervals."""
+    if not records:
+        return ""
+    scale = _Scale.of([each.f1_difference for each in records if each.f1_difference])
+    rows = [_cells(each, scale) for each in records]
+    return table_of("accuracy", "Quality of each backend", "measurement", HEAD, rows) + ran_in_full(records)
 
 
-def _cells(record: QualityRecord) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """What the drawn intervals of a table reach over, 0 included, so that they can be compared by eye."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, differences: Sequence[Difference]) -> _Scale:
+        return cls(min([0.0, *(each.low for each in differences)]), max([0.0, *(each.high for each in differences)]))
+
+    def place(self, value: float) -> float:
+        """In percent of the way from the low to the high end."""
+        return 100 * (value - self.low) / (self.high - self.low) if self.high > self.low else 0.0
+
+
+def _cells(record: QualityRecord, scale: _Scale) -> list[Cell]:
     return [
-        escape(title_of(record.name, record.device)),
-        f"{record.n:,}",
+        text(title_of(record.name, record.device)),
+        text(set_title(record)),
+        number(record.n),
         _figure(record.exact, record.exact_interval),
         _figure(record.f1, record.f1_interval),
         _figure(record.has_ans_f1, record.has_ans_f1_interval),
         _figure(record.no_ans_f1, record.no_ans_f1_interval),
-        escape(str(record.f1_difference)) if record.f1_difference and record.name != BASELINE else "–",
-        f"{record.agreement:.1f} %" if record.agreement is not None else "–",
-        f"{record.questions_per_second:.0f}",
-        escape(ran_sentence(record.ran)),
+        _difference(None if record.name == BASELINE else record.f1_difference, scale),
+        number(None if record.name == BASELINE else record.agreement, 1),
+        number(record.questions_per_second, 0 if record.questions_per_second >= 10 else 1),
+        text(engine_of(record.ran)),
     ]
 
 
-def _figure(value: float | None, interval: Interval | None) -> str:
+def _figure(value: float | None, interval: Interval | None) -> Cell:
     """A percentage with its interval; a dash where the data has no such question."""
     if value is None or interval is None:
-        return "–"
-    return f"{value:.2f} [{interval.low:.1f}–{interval.high:.1f}]"
+        return number(None)
+    return with_interval(f"{value:.1f}", f"[{interval.low:.1f}–{interval.high:.1f}]", value)
+
+
+def _difference(found: Difference | None, scale: _Scale) -> Cell:
+    """The difference, what it amounts to, its interval in words and drawn; a dash where there is none."""
+    if found is None:
+        return number(None)
+    figure, interval = found.spelt().split(" ", 1)
+    amounts = (" <em>undecided</em>" if found.high - found.low > WIDE else " tie") if found.tie else ""
+    low, width = scale.place(found.low), scale.place(found.high) - scale.place(found.low)
+    drawn = (
+        f'<i class="qa-forest" aria-hidden="true" style="--zero:{scale.place(0):.1f}%;--low:{low:.1f}%;'
+        f'--width:{width:.1f}%;--at:{scale.place(found.value):.1f}%"></i>'
+    )
+    return Cell(f"{escape(figure)}{amounts} <small>{escape(interval)}</small>{drawn}", found.value)
 
 
 def caption(records: Sequence[QualityRecord], whose: str) -> str:
+    """Whose measurement it is, on what machine, what each data set is, and how closely it tells F1."""
     if not records:
         return ""
-    first = records[0]
-    part = "" if first.limit is None else f", {first.n:,} of its questions drawn at random"
-    sentence = f"{first.data}{part}, at the fixed threshold 0; {first.machine.sentence(first.device)}."
-    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(sentence)}</p></div>'
+    sets = {set_title(each): each for each in records}
+    least = min(_within(each) for each in sets.values())
+    items = "".join(
+        f"<li><b>{escape(title)}</b>: {escape(_described(each))}. F1 is known "
+        f"{'only ' if _within(each) > 2 * least else ''}to within {_within(each):.1f} either way.</li>"
+        for title, each in sets.items()
+    )
+    where = "; ".join(dict.fromkeys(each.machine.sentence(each.device) for each in records))
+    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.</p><ul>{items}</ul></div>'
+
+
+def _described(record: QualityRecord) -> str:
+    """The record's data set, and how much of it was asked."""
+    whole = record.limit is None or record.n < record.limit
+    part = "all" if whole else f"{record.n:,} drawn at random (seed {record.seed}) of the"
+    if record.data_sha256 == sha256_of(SQUAD_V2_DEV):
+        return f"{part} {SQUAD_DEV_QUESTIONS:,} questions of SQuAD v2.0 dev, on Wikipedia"
+    if record.data_sha256 == sha256_of(OWN):
+        return f"{part} {len(own_questions()):,} questions that ship with the app, on texts of other kinds"
+    return f"{part} questions in the file"
+
+
+def _within(record: QualityRecord) -> float:
+    """Half of the interval of F1."""
+    return (record.f1_interval.high - record.f1_interval.low) / 2
+
+
+def how_to_read() -> str:
+    """What each figure means, once."""
+    terms = "".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in TERMS.items())
+    return f'<dl class="qa-terms">{terms}</dl>'
 
 
 def differing(found: Sequence[Differing], one: Backend, other: Backend, asked: int) -> str:
@@ -87,7 +176,7 @@ def _card(number: int, found: Differing, one: Backend, other: Backend) -> str:
     return (
         f'<li class="qa-card"><p class="qa-question" dir="auto">{escape(question.question)}</p>'
         f'<p class="qa-parts" dir="auto">{_excerpt(question.context, place)}</p>'
-        f'<dl><dt>people</dt><dd dir="auto">{escape(gold)}</dd>'
+        f'<dl><dt>People</dt><dd dir="auto">{escape(gold)}</dd>'
         f"{_answer(found.one, one)}{_answer(found.other, other)}</dl>"
         f'<button type="button" data-number="{number}">Ask it</button></li>'
     )
@@ -97,7 +186,8 @@ def _answer(scored: Scored, backend: Backend) -> str:
     text = escape(scored.answer.text) if scored.answer.span else "<em>no answer in this text</em>"
     verdict = "right" if scored.exact else "wrong" if scored.f1 == 0 else f"F1 {100 * scored.f1:.0f}"
     dot = f'<i style="background:{colour(backend.name)}"></i>'
-    return f'<dt>{dot}{escape(backend.title)}</dt><dd dir="auto">{text} <small>{verdict}</small></dd>'
+    tone = {"right": "qa-right", "wrong": "qa-wrong"}.get(verdict, "qa-partly")
+    return f'<dt>{dot}{escape(backend.title)}</dt><dd dir="auto">{text} <small class="{tone}">{verdict}</small></dd>'
 
 
 def _place(scored: Scored) -> int:
@@ -105,6 +195,9 @@ def _place(scored: Scored) -> int:
 
 
 def _excerpt(context: str, place: int) -> str:
+    """Whole words around the place."""
     start, end = max(0, place - AROUND), min(len(context), place + AROUND)
     before, after = "… " if start else "", " …" if end < len(context) else ""
-    return escape(f"{before}{context[start:end]}{after}")
+    first = context[start:place].partition(" ")[2] if start else context[:place]
+    last = context[place:end].rpartition(" ")[0] if after else context[place:]
+    return escape(f"{before}{first}{last or context[place:end]}{after}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator  # at run time too: Gradio reads the signatures of what it calls
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence  # at run time too: Gradio reads signatures of what it calls
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -12,69 +12,35 @@ import gradio as gr
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
 from qa_backends.limits import devices
-from qa_backends.measure.quality.datasets import (
-    OWN,
-    SQUAD_DEV_BYTES,
-    SQUAD_DEV_QUESTIONS,
-    SQUAD_V2_DEV,
-    data_set,
-    own_questions,
-)
-from qa_backends.measure.quality.evaluation import Asked, Differing, Evaluated, Evaluation, differences, evaluate_all
-from qa_backends.measure.results.shipped import shipped_quality
+from qa_backends.measure.quality.datasets import OWN, data_set
+from qa_backends.measure.quality.evaluation import Asked, Evaluated, Evaluation, evaluate_all
+from qa_backends.measure.quality.export import commands, predictions, whole_evaluation
+from qa_backends.measure.results.files import QUALITY, as_csv, as_text
+from qa_backends.measure.results.records import QualityRecord, QualityTable
 from qa_backends.progress import Progress
 from qa_backends.web.accuracy import html
+from qa_backends.web.accuracy.shown import DATA, OWN_FILE, Shown, said_of, shipped, shipped_commands
+from qa_backends.web.ask.share import CODE_BOX
 from qa_backends.web.ask.tab import PRIVATE, AskTab, offer
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
-from qa_backends.web.shared.html import problem, running
-from qa_backends.web.shared.wording import seconds_left
+from qa_backends.web.shared.downloads import Downloads
+from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
 Updates = Any
-OWN_FILE = "file"
-DATA = (
-    (f"The app's own {len(own_questions())} questions", OWN),
-    (f"SQuAD v2.0 dev, {SQUAD_DEV_QUESTIONS:,} questions ({SQUAD_DEV_BYTES / 1e6:.1f} MB, downloaded on first use)",
-     SQUAD_V2_DEV),
-    ("A SQuAD-format file of mine", OWN_FILE),
-)  # fmt: skip
 TO_TOP = "(...values) => { window.scrollTo(0, 0); return values; }"
 CLICKED = """element.addEventListener('click', event => {
   const button = event.target.closest('button[data-number]');
   if (button) trigger('click', {number: Number(button.dataset.number)});
 });"""
-HOW_TO_READ = (
-    "EM is the share of answers that equal one of people's, F1 their mean overlap in words, in percent, as the "
-    "official SQuAD 2.0 script counts them, with 95 % bootstrap intervals over questions. Questions a second count "
-    "the whole reader: tokenise, model, decode."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A visitor's evaluation."""
-
-    results: tuple[Evaluated, ...]
-
-    def names(self) -> list[tuple[str, str]]:
-        return [(each.backend.title, each.backend.name) for each in self.results]
-
-    def pair(self, one: str, other: str) -> tuple[Evaluated, Evaluated]:
-        by_name = {each.backend.name: each for each in self.results}
-        return by_name[one], by_name[other]
-
-    def differences(self, one: str, other: str) -> list[Differing]:
-        first, second = self.pair(one, other)
-        return differences(first.scored, second.scored)
-
-
-def progress_sentence(state: Evaluation) -> str:
-    """What is being done, and the time left once something is known of it."""
-    left = f", {seconds_left(state.left_s)}" if state.status and state.left_s else ""
-    return (state.status or "Done.") + left
+SHIPS = "Ships with the app, until you run your own."
+YOURS = "Your measurement."
+DONE, UNIT = "Done.", "answers"
+WHOLE, FLAT, PACKED = "evaluation.json", "evaluation.csv", "predictions.zip"
+READY = "Start measures the chosen backends on the chosen questions. Until then the table shows what ships."
 
 
 class AccuracyTab:
@@ -83,55 +49,86 @@ class AccuracyTab:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._stops: dict[str, threading.Event] = {}
+        self._downloads = Downloads()
         self._draw()
         self._wire()
 
     def _draw(self) -> None:
-        family, there = catalog.default_family(), devices()
-        of = catalog.family(family)
-        records = [found for each in catalog.offered(of) if (found := shipped_quality(of, each))]
         self._measured = gr.State(None)
-        with gr.Row(elem_classes="qa-columns"):
-            with gr.Column(scale=6, min_width=320):
-                self._backends = gr.CheckboxGroup(
-                    backend_choices(family, there[0]), value=preselected(family, there[0]), label="Backends",
-                    elem_id="qa-accuracy-backends",
-                )  # fmt: skip
-                self._data = gr.Radio(DATA, value=OWN, label="Questions", elem_id="qa-accuracy-data")
-                self._file = gr.File(
-                    label="A SQuAD-format file (.json)", file_types=[".json"], visible=False, elem_id="qa-accuracy-file"
-                )
-            with gr.Column(scale=5, min_width=320):
-                self._family = gr.Radio(family_choices(), value=family, label="Family")
-                self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
-                self._limit = gr.Number(
-                    0,
-                    label="Questions at most, drawn at random (0 for all)",
-                    precision=0,
-                    minimum=0,
-                    elem_id="qa-accuracy-limit",
-                )
-        with gr.Row():
-            self._start = gr.Button("Start", variant="primary", elem_id="qa-accuracy-start")
-            self._stop = gr.Button("Stop and keep what was finished", interactive=False, elem_id="qa-accuracy-stop")
-        self._progress = gr.HTML("", elem_id="qa-accuracy-progress")
-        self._caption = gr.HTML(
-            html.caption(records, "Ships with the app, until you run your own:"), elem_id="qa-accuracy-caption"
-        )
+        with gr.Row(elem_classes="qa-start-bar"):
+            with gr.Column(scale=8, min_width=280):
+                self._draw_choices()
+            self._start = gr.Button("Start", variant="primary", elem_id="qa-accuracy-start", scale=0, min_width=150)
+        with gr.Row(elem_classes="qa-running"):
+            self._progress = gr.HTML(idle(READY), elem_id="qa-accuracy-progress")
+            self._stop = gr.Button("Stop", elem_id="qa-accuracy-stop", scale=0, min_width=110, visible=False)
+        records = shipped()
+        self._caption = gr.HTML(html.caption(records, SHIPS), elem_id="qa-accuracy-caption")
         self._table = gr.HTML(html.table(records), elem_id="qa-accuracy-table")
-        gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')
+        self._draw_downloads(records)
         with gr.Row(visible=False) as self._choice:
-            self._one = gr.Dropdown([], label="Where they differ: one backend")
-            self._other = gr.Dropdown([], label="and another")
+            self._one = gr.Dropdown(
+                [], label="Where two of them differ: one backend", elem_id="qa-accuracy-one", min_width=260
+            )
+            self._other = gr.Dropdown([], label="and another", elem_id="qa-accuracy-other", min_width=260)
         self._differing = gr.HTML("", js_on_load=CLICKED, elem_id="qa-differing")
+        self._command = gr.Code(
+            shipped_commands(records), label="Repeat exactly this", elem_id="qa-accuracy-command", **CODE_BOX,
+            max_lines=6,
+        )  # fmt: skip
+        with gr.Accordion("How to read this", open=False):
+            gr.HTML(html.how_to_read())
+
+    def _draw_choices(self) -> None:
+        """One line that says what is chosen; unfolded, what there is to choose from."""
+        family, there = catalog.default_family(), devices()
+        ticked = preselected(family, there[0])
+        line = said_of(ticked, family, there[0], OWN, 0)
+        with gr.Accordion(line, open=False, elem_id="qa-accuracy-options") as self._options:
+            self._backends = gr.CheckboxGroup(
+                backend_choices(family, there[0]), value=ticked, label="Backends", elem_id="qa-accuracy-backends",
+                elem_classes="qa-backends",
+            )  # fmt: skip
+            with gr.Row(elem_classes="qa-even"):
+                with gr.Column(min_width=260):
+                    self._data = gr.Radio(DATA, value=OWN, label="Questions", elem_id="qa-accuracy-data")
+                    self._file = gr.File(
+                        label="A SQuAD-format file (.json)", file_types=[".json"], visible=False,
+                        elem_id="qa-accuracy-file",
+                    )  # fmt: skip
+                with gr.Column(min_width=260):
+                    self._family = gr.Radio(family_choices(), value=family, label="Family")
+                    self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
+                    self._limit = gr.Number(
+                        0, label="Questions at most, drawn at random (0 for all)", precision=0, minimum=0,
+                        elem_id="qa-accuracy-limit",
+                    )  # fmt: skip
+
+    def _draw_downloads(self, records: Sequence[QualityRecord]) -> None:
+        whole, flat = self._downloads.write(
+            {WHOLE: as_text(QUALITY, QualityTable(tuple(records))), FLAT: as_csv(records)}
+        )
+        with gr.Row():
+            self._json = gr.DownloadButton(
+                "Download JSON, every answer included", whole, elem_id="qa-accuracy-json", size="sm"
+            )
+            self._csv = gr.DownloadButton("Download CSV", flat, elem_id="qa-accuracy-csv", size="sm")
+            self._predictions = gr.DownloadButton(
+                "Download predictions, as SQuAD's script reads them", elem_id="qa-accuracy-predictions", size="sm",
+                visible=False,
+            )  # fmt: skip
 
     def _wire(self) -> None:
         self._data.change(lambda data: gr.File(visible=data == OWN_FILE), self._data, self._file, **PRIVATE)
         for choice in (self._family, self._device):
             choice.input(offer, [self._family, self._device, self._backends], self._backends, queue=False, **PRIVATE)
         chosen = [self._backends, self._family, self._device, self._data, self._file, self._limit]
-        outputs = [self._measured, self._progress, self._stop, self._caption, self._table, self._choice, self._one,
-                   self._other, self._differing]  # fmt: skip
+        said_by: list[Any] = [self._backends, self._family, self._device, self._data, self._limit]
+        gr.on([each.change for each in said_by], lambda *values: gr.Accordion(label=said_of(*values)), said_by,
+              self._options, queue=False, **PRIVATE)  # fmt: skip
+        outputs = [self._measured, self._progress, self._start, self._stop, self._caption, self._table, self._json,
+                   self._csv, self._predictions, self._choice, self._one, self._other, self._differing,
+                   self._command]  # fmt: skip
         self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="accuracy",
                           concurrency_limit=16, **PRIVATE)  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
@@ -156,28 +153,44 @@ class AccuracyTab:
         session = request.session_hash or ""
         stop = self._stops[session] = threading.Event()
         state: Evaluation | None = None
+        shown = 0
+        ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
+        yield {
+            self._progress: running(0, 0, "Starting …"),
+            self._start: gr.Button(interactive=False), self._stop: gr.Button(visible=True, interactive=False),
+        }  # fmt: skip
         try:
             for state in Worker[Evaluation](
                 lambda put: self._evaluate(put, backends, family, device, data, file, limit, stop)
             ):
                 going = gr.Button(interactive=bool(state.status) and not stop.is_set())
-                bar = running(state.done, state.of, progress_sentence(state))
-                yield {self._progress: bar, self._stop: going, **self._lines(state)}
+                bar = running(state.done, state.of, state.status or DONE, unit=UNIT, left_s=state.left_s)
+                grown = self._grown(state.results, data, file) if len(state.results) > shown else {}
+                shown = len(state.results)
+                yield {self._progress: bar, self._stop: going, **grown}
         except QAError as error:
-            yield {self._progress: problem(str(error)), self._stop: gr.Button(interactive=False)}
+            yield {self._progress: problem(str(error)), **ended}
             return
         finally:
             self._stops.pop(session, None)
         if state is not None:
-            yield self._finished(state, stopped=stop.is_set())
+            yield self._finished(state, stopped=stop.is_set()) | ended
 
-    def _lines(self, state: Evaluation) -> Updates:
-        records = [each.record for each in state.results]
-        if not records:
-            return {}
+    def _grown(self, results: Sequence[Evaluated], data: str, file: str | None) -> Updates:
+        """Everything that shows the finished backends, and what can be taken away; earlier differences go."""
+        records = [each.record for each in results]
+        whole, flat, packed = self._downloads.write(
+            {WHOLE: as_text(QUALITY, whole_evaluation(results)), FLAT: as_csv(records), PACKED: predictions(results)}
+        )
         return {
-            self._caption: html.caption(records, "Your measurement:"),
+            self._caption: html.caption(records, YOURS),
             self._table: html.table(records),
+            # As updates: of a bare file Gradio's page forgets the address when something else is yielded after it.
+            self._json: gr.DownloadButton(value=whole),
+            self._csv: gr.DownloadButton(value=flat),
+            self._predictions: gr.DownloadButton(value=packed, visible=True),
+            self._command: commands(records, Path(file).name if data == OWN_FILE and file else data),
+            self._differing: "",
         }
 
     def _evaluate(
@@ -189,16 +202,16 @@ class AccuracyTab:
         if data == OWN_FILE and file is None:
             raise InputError("There is no file. Choose one in SQuAD format, or other questions.")
         chosen = [catalog.resolve(name, family)[1] for name in backends]
-        progress = Progress(lambda status: put(Evaluation(data, of=1, status=status)), stop.is_set)
+        progress = Progress(lambda status: put(Evaluation(data, of=0, status=status)), stop.is_set)
         progress.say("Reading the questions …")
         questions = data_set(str(file) if data == OWN_FILE else data, progress)
         asked = Asked(catalog.family(family), device, questions, max(0, int(limit or 0)) or None)
         evaluate_all(self._runtime, asked, chosen, emit=lambda state: put(state.copy()), stopped=stop.is_set)
 
     def _finished(self, state: Evaluation, *, stopped: bool) -> Updates:
-        ended = "Stopped; kept the backends that were finished." if stopped else "Done."
-        bar = running(state.done, state.of, ended, state.left_out)
-        found: Updates = {self._progress: bar, self._stop: gr.Button(interactive=False), **self._lines(state)}
+        sentence = "Stopped; kept the backends that were finished." if stopped else DONE
+        bar = running(state.done, state.of, sentence, unit=UNIT, without=state.left_out)
+        found: Updates = {self._progress: bar}
         if not state.results:
             return found
         measured = Shown(tuple(state.results))
@@ -207,7 +220,7 @@ class AccuracyTab:
         one, other = names[0][1], names[-1 if not both else 1][1]
         return found | {
             self._measured: measured,
-            self._choice: gr.Row(visible=both),
+            self._choice: gr.Row(visible=True if both else "hidden"),  # one never shown that is told False stays away
             self._one: gr.Dropdown(names, value=one),
             self._other: gr.Dropdown(names, value=other),
             self._differing: self.show(measured, one, other) if both else "",

@@ -1,12 +1,14 @@
-"""The visit's questions as they come: latency against length, the shipped benchmark faint behind them."""
+"""The visit's questions as they come: latency against length, a line a backend, the shipped benchmark faint behind."""
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends.measure.benchmark.contestants import EQUAL
-from qa_backends.web.shared.charts import layout, plain
+from qa_backends.web.shared.charts import axis_title, plain, sentence
+from qa_backends.web.shared.lines import Axis, Line, chart, coinciding, ring, stripes
 from qa_backends.web.shared.palette import colour, title_of
 
 if TYPE_CHECKING:
@@ -17,6 +19,15 @@ if TYPE_CHECKING:
     from qa_backends.asking.comparison import Comparison
     from qa_backends.measure.results.records import Benchmark
 
+Key = tuple[str, str, str]
+"""Family, backend, device."""
+TITLE = "Questions asked, by length of text"
+SYMBOLS = ("circle", "diamond", "square", "cross")
+"""Families and devices are told apart by these, in the order they come; a backend has one colour in all of them."""
+BEHIND_OPACITY, BEHIND_PX = 0.3, 4
+DOT_PX = 3
+"""How much wider a question's dot is than a marker on a line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -24,7 +35,7 @@ class Asked:
 
     question: str
     tokens: int
-    latencies_ms: dict[tuple[str, str, str], float]
+    latencies_ms: dict[Key, float]
 
     @staticmethod
     def of(view: Comparison) -> Asked:
@@ -33,42 +44,75 @@ class Asked:
 
 
 def visit(asked: Sequence[Asked], shipped: Benchmark | None) -> go.Figure:
-    """A point a question and backend; behind them, what the shipped benchmark measured of the same backends."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    keys = dict.fromkeys(key for each in asked for key in each.latencies_ms)
-    for key in keys:
-        _line_behind(figure, key, shipped)
-    for key in keys:
-        family, backend, device = key
-        points = [(each.tokens, each.latencies_ms[key], each.question) for each in asked if key in each.latencies_ms]
-        lengths, latencies, questions = zip(*points, strict=True)
-        title = title_of(backend, device) + ("" if family == "minilm" else f" ({family})")
-        figure.add_scatter(
-            name=title, mode="markers", x=lengths, y=latencies, customdata=questions,
-            marker={"color": colour(backend), "size": 9, "line": {"width": 1, "color": "white"}},
-            hovertemplate="%{y:.2f} ms at %{x} tokens<br>%{customdata}<extra>" + title + "</extra>",
-        )  # fmt: skip
-    subtitle = "lines: measured with the app, on its own machine" if shipped and figure.data else ""
-    figure.update_layout(**layout("Your questions, by length of text", subtitle))
-    figure.update_layout(legend={"orientation": "h", "y": -0.3, "font": {"size": 11}}, margin={"t": 56, "b": 64})
-    figure.update_xaxes(title={"text": "tokens", "font": {"size": 11}, "standoff": 4}, rangemode="tozero")
-    figure.update_yaxes(ticksuffix=" ms", rangemode="tozero")
+    """A dot a question and backend, and a line through the medians at each length; behind them, what the shipped
+    benchmark measured of the same backends."""
+    keys = list(dict.fromkeys(key for each in asked for key in each.latencies_ms))
+    if not keys:
+        return sentence(TITLE, "Ask something: the time of each backend is drawn here, question by question.")
+    lines = [_line(key, asked, keys) for key in keys]
+    recorded = [_recorded(key, shipped) for key in keys]
+    across = Axis(0.0, max(each.tokens for each in asked))
+    up = Axis.up(
+        [ms for each in asked for ms in each.latencies_ms.values()]
+        + [ms for line in recorded for tokens, ms in line if tokens <= across.high]
+    )
+    said = "pale: measured with the app, on its own machine" if any(recorded) else ""
+    figure = chart(TITLE, said, lines, across, up, " ms")
+    for line, behind in zip(lines, recorded, strict=True):
+        _draw_behind(figure, line.backend, behind)
+    for key, line, place in zip(keys, lines, coinciding(figure, lines, up), strict=True):
+        _draw_line(figure, line, place)
+        _draw_dots(figure, line, place, [each for each in asked if key in each.latencies_ms], key)
+    figure.update_xaxes(title=axis_title("tokens"))
     return figure
 
 
-def _line_behind(figure: go.Figure, key: tuple[str, str, str], shipped: Benchmark | None) -> None:
-    """What the shipped benchmark measured of the backend at batches of one, if it did."""
+def _line(key: Key, asked: Sequence[Asked], keys: Sequence[Key]) -> Line:
+    """Through the median at each length that was asked."""
     family, backend, device = key
-    line = sorted(
+    at: dict[int, list[float]] = {}
+    for each in asked:
+        if key in each.latencies_ms:
+            at.setdefault(each.tokens, []).append(each.latencies_ms[key])
+    lengths = sorted(at)
+    medians = tuple(statistics.median(at[tokens]) for tokens in lengths)
+    kinds = list(dict.fromkeys((other, where) for other, _, where in keys))
+    title = title_of(backend, device) + ("" if family == "minilm" else f" ({family})")
+    symbol = SYMBOLS[kinds.index((family, device)) % len(SYMBOLS)]
+    return Line(title, backend, tuple(map(float, lengths)), medians, symbol)
+
+
+def _recorded(key: Key, shipped: Benchmark | None) -> list[tuple[int, float]]:
+    """Lengths, and what the shipped benchmark measured of the backend at batches of one, if it did."""
+    family, backend, device = key
+    return sorted(
         (each.tokens, each.p50_ms)
         for each in (shipped.rows if shipped else ())
         if (each.backend, each.device) == (f"{family}/{backend}", device)
         and each.tokens is not None and each.order == EQUAL and each.batch == 1
     )  # fmt: skip
-    if line:
+
+
+def _draw_behind(figure: go.Figure, backend: str, recorded: Sequence[tuple[int, float]]) -> None:
+    if recorded:
         figure.add_scatter(
-            mode="lines", x=[tokens for tokens, _ in line], y=[p50 for _, p50 in line], showlegend=False,
-            line={"color": colour(backend), "width": 2}, opacity=0.35, hoverinfo="skip",
+            mode="lines", x=[tokens for tokens, _ in recorded], y=[ms for _, ms in recorded], showlegend=False,
+            line={"color": colour(backend), "width": BEHIND_PX}, opacity=BEHIND_OPACITY, hoverinfo="skip",
         )  # fmt: skip
+
+
+def _draw_line(figure: go.Figure, line: Line, place: tuple[int, int]) -> None:
+    figure.add_scatter(
+        mode="lines", x=line.x, y=line.y, line={"color": colour(line.backend), "dash": stripes(*place), "width": 1.5},
+        showlegend=False, hoverinfo="skip", cliponaxis=False,
+    )  # fmt: skip
+
+
+def _draw_dots(figure: go.Figure, line: Line, place: tuple[int, int], asked: Sequence[Asked], key: Key) -> None:
+    figure.add_scatter(
+        name=plain(line.name), mode="markers", x=[each.tokens for each in asked],
+        y=[each.latencies_ms[key] for each in asked],
+        customdata=[each.question for each in asked], cliponaxis=False,
+        marker={"color": colour(line.backend), "symbol": line.symbol, "size": DOT_PX + ring(*place), "opacity": 1},
+        hovertemplate=f"%{{y:.2f}} ms at %{{x}} tokens<br>%{{customdata}}<extra>{plain(line.name)}</extra>",
+    )  # fmt: skip

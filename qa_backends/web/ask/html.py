@@ -6,6 +6,7 @@ import itertools
 from html import escape
 from typing import TYPE_CHECKING
 
+from qa_backends.asking.recorded import examples
 from qa_backends.web.ask.verdict import Verdict, verdict_of
 from qa_backends.web.shared.palette import PART_OPACITY, colour
 from qa_backends.web.shared.wording import count, device_title, milliseconds
@@ -37,15 +38,34 @@ def result(view: Comparison, race: int = 0) -> str:
     timed = view.answered
     slowest = max((card.latency_ms or 0.0 for card in timed), default=0.0)
     factor = RACE_LASTS_S * 1000 / slowest if slowest else 0.0
-    rows = "".join(_row(card, view, slowest, factor if race else 0.0, race) for card in view.cards)
-    status = f'<p class="qa-status" role="status">{escape(view.status)}</p>' if view.status else ""
+    sets = _sets(view)
+    rows = "".join(_row(card, view, sets, slowest, factor if race else 0.0, race) for card in view.cards)
+    facts = f'<p class="qa-soft">{escape(_facts(view))}</p>'
+    status = f'<p class="qa-status" role="status" aria-live="off">{escape(view.status)}</p>'
     pace = f" They grew at {_pace(factor)}." if race and timed else ""
     return (
         f'<section class="qa-result" aria-label="Result"><header><h2 dir="auto">“{escape(view.question)}”</h2>'
-        f'<p class="qa-soft">{escape(_facts(view))}</p></header>'
-        f"{_headline(verdict)}{status}"
-        f'<ol class="qa-race">{rows}</ol><p class="qa-soft">Bars: tokenise, model, decode.{pace}</p></section>'
+        f"{status if view.status else facts}</header>{_headline(verdict)}{_trap(view)}{_notice(view.notice)}"
+        f'<div class="qa-lane qa-heads" aria-hidden="true">{_heads(sets)}</div><ol class="qa-race">{rows}</ol>'
+        f'<p class="qa-soft">Bars: {_parts_named(view)}.{pace}</p></section>'
     )
+
+
+def _sets(view: Comparison) -> list[str]:
+    """The data sets that any of the backends was measured on."""
+    return list(dict.fromkeys(known.title for card in view.cards for known in card.quality))
+
+
+def _heads(sets: Sequence[str]) -> str:
+    """What the columns of a row are, for those who see them; each cell says it too."""
+    named = ("backend", "answer", "time", "speed", *(f"F1, {each}" for each in sets))
+    return "".join(f"<span>{escape(each)}</span>" for each in named)
+
+
+def _parts_named(view: Comparison) -> str:
+    waited = any(card.wait_ms >= 1 for card in view.answered)
+    hatched = "; hatched, and not counted: the wait for other people's questions" if waited else ""
+    return f"tokenise, model, decode{hatched}"
 
 
 def pending(question: str, titles: Sequence[tuple[str, str]]) -> str:
@@ -58,7 +78,7 @@ def pending(question: str, titles: Sequence[tuple[str, str]]) -> str:
     return (
         f'<section class="qa-result" aria-label="Result"><header><h2 dir="auto">“{escape(question)}”</h2>'
         f'<p class="qa-soft">asked just now</p></header><div class="qa-headline"><strong>…</strong></div>'
-        f'<ol class="qa-race">{rows}</ol></section>'
+        f'<div class="qa-lane qa-heads" aria-hidden="true">{_heads(())}</div><ol class="qa-race">{rows}</ol></section>'
     )
 
 
@@ -85,13 +105,29 @@ def _facts(view: Comparison) -> str:
 def _headline(verdict: Verdict) -> str:
     chips = "".join(f'<li class="qa-chip qa-{chip.tone}">{escape(chip.text)}</li>' for chip in verdict.chips)
     return (
-        f'<div class="qa-headline qa-{verdict.tone}" aria-live="polite"><strong>{escape(verdict.figure)}</strong>'
+        f'<div class="qa-headline qa-{verdict.tone}"><strong>{escape(verdict.figure)}</strong>'
         f"<div><b>{escape(verdict.title)}</b><span>{escape(verdict.detail)}</span></div>"
         f'<ul class="qa-chips">{chips}</ul></div>'
     )
 
 
-def _row(card: Card, view: Comparison, slowest: float, factor: float, race: int) -> str:
+def _notice(sentence: str) -> str:
+    return f'<p class="qa-notice">{escape(sentence)}</p>' if sentence else ""
+
+
+def _trap(view: Comparison) -> str:
+    """That an example's text does not hold the answer, and who gave one all the same."""
+    asked = next(
+        (each for each in examples() if (each["question"], each["context"]) == (view.question, view.context)), None
+    )
+    if asked is None or asked["answer"] or not view.answered:
+        return ""
+    fooled = [card.title for card in view.answered if card.answer is not None]
+    who = f"Fooled: {', '.join(fooled)}." if fooled else "Nobody was fooled."
+    return _notice(f"A trap: the text does not say, so the right answer is none. {who}")
+
+
+def _row(card: Card, view: Comparison, sets: Sequence[str], slowest: float, factor: float, race: int) -> str:
     """One backend: its name, its answer, its time as a bar, its ratio and F1, and what ran behind a disclosure."""
     name = (
         f'<div class="qa-name"><i style="background:{colour(card.backend)}"></i><b>{escape(card.title)}</b>'
@@ -99,9 +135,10 @@ def _row(card: Card, view: Comparison, slowest: float, factor: float, race: int)
     )
     if card.error:
         return f'<li class="qa-lane qa-failed">{name}<p class="qa-error">{escape(card.error)}</p></li>'
-    if not card.answered or card.parts_ms is None or card.latency_ms is None:
-        return f'<li class="qa-lane qa-pending">{name}<div class="qa-answer">…</div></li>'
     text = escape(card.answer) if card.answer is not None else "<em>no answer in this text</em>"
+    if not card.answered or card.parts_ms is None or card.latency_ms is None:
+        early = f'{text}</div><div class="qa-soft">its time comes next' if card.early else "…"
+        return f'<li class="qa-lane qa-pending">{name}<div class="qa-answer" dir="auto">{early}</div></li>'
     other = " qa-other" if card.same_answer is False else ""
     width = WIDEST * card.latency_ms / slowest
     lasts = card.latency_ms * factor / 1000
@@ -114,11 +151,20 @@ def _row(card: Card, view: Comparison, slowest: float, factor: float, race: int)
     return (
         f'<li class="qa-lane">{name}<div class="qa-answer{other}" dir="auto">{text}</div>'
         f'<div class="qa-bar"><div class="qa-track"><div class="qa-fill" style="width:{width:.2f}%;{motion}">{parts}'
-        f"</div></div><b>{milliseconds(card.latency_ms)}</b></div>"
-        f'<div class="qa-ratio">{escape(_ratio(card, view))}</div><div class="qa-f1">{escape(_f1(card, view))}</div>'
-        f"{''.join(f'<p class=qa-notice>{escape(notice)}</p>' for notice in card.notices)}"
+        f"</div>{_wait(card, slowest)}</div><b>{milliseconds(card.latency_ms)}</b></div>"
+        f'<div class="qa-ratio">{escape(_ratio(card, view))}</div>'
+        f"{''.join(_known(card, each, view.device) for each in sets)}"
+        f"{''.join(map(_notice, card.notices))}"
         f"<details><summary>what ran</summary><p>{escape(_what_ran(card))}</p></details></li>"
     )
+
+
+def _wait(card: Card, slowest: float) -> str:
+    """What the backend waited for its turn, to the same scale as far as the lane is long."""
+    if card.wait_ms < 1:
+        return ""
+    width = min(WIDEST, WIDEST * card.wait_ms / slowest)
+    return f'<div class="qa-wait" style="width:{width:.2f}%" title="waited {milliseconds(card.wait_ms)}"></div>'
 
 
 def _ratio(card: Card, view: Comparison) -> str:
@@ -129,12 +175,15 @@ def _ratio(card: Card, view: Comparison) -> str:
     return "a tie" if card.speed_up.tie else card.speed_up.figure()
 
 
-def _f1(card: Card, view: Comparison) -> str:
-    """F1 on SQuAD v2, and on which device where it was another."""
-    if card.f1 is None:
-        return ""
-    elsewhere = "" if card.f1_device == view.device else f", on the {device_title(card.f1_device or '')}"
-    return f"F1 {card.f1:.1f}{elsewhere}"
+def _known(card: Card, title: str, device: str) -> str:
+    """F1 on one data set and the share of equal answers, with the device where it was measured on another."""
+    known = next((each for each in card.quality if each.title == title), None)
+    if known is None:
+        return '<div class="qa-f1"></div>'
+    elsewhere = "" if known.device == device else f", on the {device_title(known.device)}"
+    agrees = "" if known.agreement is None else f"<span>agrees {known.agreement:.0f} %</span>"
+    said = f'<span class="qa-unseen">F1 on {escape(title)} </span>'
+    return f'<div class="qa-f1"><b>{said}{known.f1:.1f}</b>{escape(elsewhere)}{agrees}</div>'
 
 
 def _what_ran(card: Card) -> str:
@@ -142,20 +191,27 @@ def _what_ran(card: Card) -> str:
     against = f"; against the baseline {card.speed_up}" if card.speed_up else ""
     wait = f"; waited {milliseconds(card.wait_ms)} for its turn" if card.wait_ms >= 1 else ""
     timed = f"median of {count(card.runs, 'run')}" if card.runs else "one reading, after one run to warm up"
+    known = "".join(
+        f" F1 on {each.title}: {each.f1:.1f} [{each.f1_interval.low:.1f} to {each.f1_interval.high:.1f}], "
+        f"{each.n:,} questions."
+        for each in card.quality
+    )
+    memory = f"; it takes {card.memory_bytes / 1e6:,.0f} MB of memory" if card.memory_bytes is not None else ""
+    loaded = f" Loading it took {milliseconds(card.load_ms)}{memory}." if card.load_ms is not None else ""
     return (
         f"{card.title}: {card.summary}. {card.ran}. {parts} ({timed}){against}{wait}. The first run on this question "
-        f"took {milliseconds(card.cold_ms)}. {card.confidence:.0%} confident."
+        f"took {milliseconds(card.cold_ms)}.{loaded} {card.confidence:.0%} confident.{known}"
     )
 
 
 def _pace(factor: float) -> str:
-    return f"a {factor:,.0f}th of their pace" if factor > 1 else f"{1 / factor:,.1f} times their pace"
+    return f"1/{factor:,.0f} of their pace" if factor > 1 else f"{1 / factor:,.1f} times their pace"
 
 
 def marked(view: Comparison) -> str:
     """The text with every answer underlined, once for all backends that gave it; overlapping ones below each other."""
     answers: dict[tuple[int, int], list[Card]] = {}
-    for card in view.answered:
+    for card in view.told:
         if card.span is not None:
             answers.setdefault(card.span, []).append(card)
     edges = sorted({edge for span in answers for edge in span} | {0, len(view.context)})
@@ -164,7 +220,7 @@ def marked(view: Comparison) -> str:
         over = [cards for span, cards in answers.items() if span[0] <= start and end <= span[1]]
         text = escape(view.context[start:end])
         pieces.append(_mark(text, over) if over else _shortened(view.context, start, end))
-    silent = [card for card in view.answered if card.span is None]
+    silent = [card for card in view.told if card.span is None]
     legend = "".join(_named(cards, view) for cards in answers.values())
     legend += _named(silent, view, "no answer in this text: ") if silent else ""
     room = f"line-height:calc(1.6em + {UNDERLINE_PX * max(0, len(answers) - 1)}px)"
@@ -174,7 +230,7 @@ def marked(view: Comparison) -> str:
 
 def _named(cards: Sequence[Card], view: Comparison, says: str = "") -> str:
     """Who gave an answer, under the colour that marks it."""
-    everybody = len(cards) == len(view.answered) > 1
+    everybody = len(cards) == len(view.told) > 1
     together = "both backends" if len(cards) == 2 else f"all {len(cards)} backends"
     names = together if everybody else ", ".join(card.title for card in cards)
     return f'<li><i style="background:{colour(cards[0].backend)}"></i>{escape(says + names)}</li>'

@@ -1,19 +1,26 @@
-"""What the browser does by itself: keep the address, dim a result whose question was changed, ask by Ctrl+Enter,
-scroll a long text to its answer.
+"""What the browser does by itself: keep the address, and a text too long for it over a reload; dim a result whose
+question was changed; ask by Ctrl+Enter; scroll a long text to its answer.
 """
 
 from __future__ import annotations
 
-SET_ADDRESS = """link => {
+SET_ADDRESS = """(link, context) => {
   if (!link) return;
   const wanted = new URLSearchParams(link.slice(1)), kept = new URLSearchParams(location.search);
   for (const name of ['__theme', 'view']) if (kept.has(name)) wanted.set(name, kept.get(name));
   history.replaceState(null, '', '?' + wanted);
+  sessionStorage.setItem('qa-kept', JSON.stringify(wanted.has('c') ? {} : {question: wanted.get('q'), context}));
 }"""
+KEPT_TEXT = """ticket => {
+  const kept = JSON.parse(sessionStorage.getItem('qa-kept') || '{}');
+  return [ticket, kept.question === new URLSearchParams(location.search).get('q') ? kept.context : ''];
+}"""
+"""The text that the address had no room for, if it is this tab that asked: it stays in the browser."""
 
 LISTEN = """document.addEventListener('input', event => {
   if (!event.target.closest('#qa-form')) return;
-  document.querySelectorAll('#qa-result .qa-result, #qa-marked > *').forEach(each => each.classList.add('qa-stale'));
+  for (const each of document.querySelectorAll('#qa-result .qa-result, #qa-marked .qa-text, #qa-marked .qa-legend'))
+    each.classList.add('qa-stale');
 });
 document.addEventListener('keydown', event => {
   if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || !event.target.closest('#qa-context')) return;
@@ -23,6 +30,4 @@ document.addEventListener('keydown', event => {
 new MutationObserver(() => {
   const box = document.querySelector('#qa-marked .qa-text'), mark = box && box.querySelector('mark');
   if (mark) box.scrollTop = mark.offsetTop - box.offsetTop - box.clientHeight / 3;
-}).observe(document.querySelector('#qa-marked'), {childList: true, subtree: true});
-for (const box of document.querySelectorAll('#qa-context textarea, #qa-question textarea, #qa-question input'))
-  box.dir = 'auto';"""
+}).observe(document.querySelector('#qa-marked'), {childList: true, subtree: true});"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from qa_backends import catalog
 from qa_backends.errors import UnknownBackend
@@ -14,12 +14,16 @@ from qa_backends.web.shared.choices import preselected
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import gradio as gr
+
 LINK_UP_TO = 6_000
 """A longer address, in bytes, is made without the text: browsers and proxies cut or refuse it."""
 ARGUMENT_UP_TO = 100_000
 """Bytes of text that are given on a command line; Linux refuses single arguments above 128 KiB."""
 
-CODE_BOX: dict[str, Any] = {"language": None, "interactive": False, "wrap_lines": True, "lines": 1}
+CODE_BOX: dict[str, Any] = {
+    "language": None, "interactive": False, "wrap_lines": True, "lines": 1, "buttons": ["copy"],
+}  # fmt: skip
 """How code to copy is shown: in one colour, since those of Gradio's editor have too little contrast on white."""
 
 
@@ -31,6 +35,14 @@ class Shared:
     context: str
     family: str
     backends: list[str]
+
+
+def page_address(request: gr.Request | None) -> str:
+    """Where the visitor's browser found the page, without what was asked; by default where ``app.py`` serves it."""
+    referer = urlsplit(request.headers.get("referer", "") if request else "")
+    if referer.scheme not in ("http", "https") or not referer.netloc:
+        return "http://127.0.0.1:7860/"
+    return urlunsplit((referer.scheme, referer.netloc, referer.path or "/", "", ""))
 
 
 def link(question: str, context: str, family: str, backends: Sequence[str]) -> str:
@@ -52,27 +64,32 @@ def read_link(fields: Mapping[str, str]) -> Shared | None:
     return Shared(fields.get("q", ""), fields.get("c", ""), family, wanted or preselected(family))
 
 
-def as_python(question: str, context: str, family: str, backends: Sequence[str], device: str) -> str:
+def as_python(question: str, context: str, family: str, backends: Sequence[str], device: str, url: str) -> str:
+    """Lines that ask the running app at ``url``, wherever they are run."""
     return (
-        "from qa_backends import catalog\n"
-        "from qa_backends.contract import Query\n"
-        "from qa_backends.runtime import Runtime\n\n"
-        f"query = Query(question={question!r}, context={context!r})\n"
-        f"with Runtime().turn({device!r}) as turn:\n"
-        f"    for name in {list(backends)!r}:\n"
-        f"        family, backend = catalog.resolve(name, {family!r})\n"
-        "        reading, _ = turn.warm_answer(family, backend, turn.prepare(family, query))\n"
-        "        print(name, reading.answer.text, reading.times)\n"
+        "# pip install gradio_client; asks the app you are looking at, as long as it runs.\n"
+        "from gradio_client import Client\n\n"
+        f"found = Client({url!r}).predict(\n"
+        f"    question={question!r},\n"
+        f"    context={context!r},\n"
+        f"    backends={list(backends)!r},\n"
+        f"    family={family!r},\n"
+        f"    device={device!r},\n"
+        '    api_name="/ask",\n'
+        ")\n"
+        'for card in found["cards"]:\n'
+        '    print(card["backend"], card["answer"], card["latency_ms"], "ms", card["error"] or "")\n'
     )
 
 
 def as_shell(question: str, context: str, family: str, backends: Sequence[str], device: str) -> str:
     """A loop over the backends; a text too long for an argument is read from a file."""
+    here = "# In the project's folder, with its requirements installed.\n"
     short = len(context.encode("utf-8", "replace")) <= ARGUMENT_UP_TO
     text = f"--context {shlex.quote(context)}" if short else "--context-file text.txt"
     where = f"--family {shlex.quote(family)} --device {shlex.quote(device)}"
     return (
-        f"{'' if short else '# Save the text as text.txt first: it is too long for a command.' + chr(10)}"
+        f"{here}{'' if short else '# Save the text as text.txt first: it is too long for a command.' + chr(10)}"
         f"for backend in {' '.join(backends)}; do\n"
         f'  python -m qa_backends answer {where} --backend "$backend" --json \\\n'
         f"    --question {shlex.quote(question)} \\\n    {text}\n"

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from qa_backends import catalog
-from qa_backends.asking.answer import answer_json
 from qa_backends.asking.ask import LIVE_SECONDS, Asking, ask
 from qa_backends.asking.comparison import Comparison, Fastest, comparison_of
 from qa_backends.asking.recorded import examples, recorded_comparison
 from qa_backends.contract import Query
-from qa_backends.errors import QAError
+from qa_backends.errors import InputError, QAError
 from qa_backends.limits import devices
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.quality.evaluation import Differing, find_difference
 from qa_backends.progress import Progress
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.web.ask import charts, html, scripts, share
+from qa_backends.web.ask.upload import read_text
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected, said
 from qa_backends.web.shared.shipped import shipped_benchmark
 from qa_backends.web.shared.worker import Worker
@@ -32,6 +33,7 @@ from qa_backends.web.shared.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from qa_backends.catalog import Backend
     from qa_backends.runtime import Runtime
 
 KEPT = 50
@@ -84,6 +86,7 @@ class AskTab:
         self.visit = gr.State(Visit())
         self.ticket = gr.Number(0, visible=False, precision=0)
         self._link = gr.Textbox(visible=False)
+        self._kept = gr.Textbox(visible=False)
         with gr.Column(elem_classes="qa-form", elem_id="qa-form"):
             self._context = gr.Textbox(
                 value=first["context"], label="Text", lines=3, max_lines=10, elem_id="qa-context",
@@ -94,8 +97,8 @@ class AskTab:
                     value=first["question"], label="Question", lines=1, max_lines=1, elem_id="qa-question", scale=8,
                     placeholder="Ask something the text can answer, then press Enter", min_width=200,
                 )  # fmt: skip
-                self._ask = gr.Button("Ask", variant="primary", elem_id="qa-ask", scale=0, min_width=88)
                 self._cancel = gr.Button("Cancel", elem_id="qa-cancel", scale=0, min_width=88, visible=False)
+                self._ask = gr.Button("Ask", variant="primary", elem_id="qa-ask", scale=0, min_width=88)
             with gr.Row(elem_classes="qa-examples", elem_id="qa-examples"):
                 self._examples = [
                     gr.Button(
@@ -107,10 +110,14 @@ class AskTab:
                     for each in examples()
                 ]
                 self._find = gr.Button("Find one that pruning changes", size="sm", elem_id="qa-find", min_width=60)
+                self._open = gr.UploadButton(
+                    "Open a .txt or .md", file_types=[".txt", ".md"], size="sm", elem_id="qa-open", min_width=60
+                )
             with gr.Accordion(said(ticked, family, there[0]), open=False, elem_id="qa-options") as self._options:
                 self._backends = gr.CheckboxGroup(
-                    backend_choices(family, there[0]), value=ticked, label="Backends", elem_id="qa-backends"
-                )
+                    backend_choices(family, there[0]), value=ticked, label="Backends", elem_id="qa-backends",
+                    elem_classes="qa-backends",
+                )  # fmt: skip
                 with gr.Row():
                     self._family = gr.Radio(family_choices(), value=family, label="Family", elem_id="qa-family")
                     self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
@@ -131,7 +138,7 @@ class AskTab:
         with gr.Accordion("Copy as code, or as a link", open=False):
             gr.HTML(f'<p class="qa-soft">{LINK_NOTE}</p>')
             shown = (first["question"], first["context"], family, ticked, there[0])
-            self._python = gr.Code(share.as_python(*shown), label="Python", **share.CODE_BOX)
+            self._python = gr.Code(share.as_python(*shown, share.page_address(None)), label="Python", **share.CODE_BOX)
             self._shell = gr.Code(share.as_shell(*shown), label="Command line", **share.CODE_BOX)
         gr.HTML("", js_on_load=scripts.LISTEN, elem_id="qa-listen")  # last: it looks for what stands above
 
@@ -149,8 +156,7 @@ class AskTab:
     def _wire(self) -> None:
         self._asking: list[Any] = [
             self.ticket.change(
-                self.ask, [self.visit, *self.form], self.outputs, api_name="ask", show_progress="hidden",
-                trigger_mode="multiple", **RUN_TOGETHER,
+                self.ask_now, [self.visit, *self.form], self.outputs, trigger_mode="multiple", **PRIVATE, **RUN_TOGETHER
             )
         ]  # fmt: skip
         self._asking.append(
@@ -175,7 +181,8 @@ class AskTab:
             )
         self._cancel.click(self.cancelled, self.visit, [self._result, self._cancel], cancels=self._asking, **PRIVATE)
         self._watch.click(self.watch, self.visit, [self.visit, self._result], **PRIVATE)
-        self._link.change(None, self._link, None, js=scripts.SET_ADDRESS)
+        self._link.change(None, [self._link, self._context], None, js=scripts.SET_ADDRESS)
+        self._open.upload(self.open_text, self._open, [self._context, self._result], queue=False, **PRIVATE)
         for choice in (self._family, self._device):
             choice.input(offer, [self._family, self._device, self._backends], self._backends, queue=False, **PRIVATE)
         for chosen in (self._backends, self._family, self._device):
@@ -188,21 +195,24 @@ class AskTab:
         """Wires events that fill the form and raise the ticket; what is being asked or looked for is ended first."""
         gr.on(triggers, fill, inputs, outputs, cancels=self._asking, **PRIVATE, **options)
 
-    def ask(
-        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str
-    ) -> Iterator[Updates]:
+    def ask_now(
+        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str,
+        request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
         """Draws the comparison as it comes; the last drawing adds the chart, the code and the link."""
-        yield from self._ask_for(LIVE_SECONDS, visit, context, question, backends, family, device)
+        yield from self._ask_for(LIVE_SECONDS, visit, context, question, backends, family, device, request)
 
     def ask_longer(
-        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str
-    ) -> Iterator[Updates]:
+        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str,
+        request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
         """The same question again, with more time for the turns."""
-        yield from self._ask_for(LONGER_SECONDS, visit, context, question, backends, family, device)
+        yield from self._ask_for(LONGER_SECONDS, visit, context, question, backends, family, device, request)
 
     def _ask_for(
-        self, seconds: float, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str
-    ) -> Iterator[Updates]:
+        self, seconds: float, visit: Visit, context: str, question: str, backends: list[str], family: str,
+        device: str, request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
         skipped = [gr.skip()] * 4
         view: Comparison | None = None
         drawn_answers = -1
@@ -220,8 +230,8 @@ class AskTab:
             )  # fmt: skip
             for state in states:
                 view = comparison_of(state)
-                new_answers = len(view.answered) > drawn_answers
-                drawn_answers = max(drawn_answers, len(view.answered))
+                new_answers = len(view.told) > drawn_answers
+                drawn_answers = max(drawn_answers, len(view.told))
                 marks = html.marked(view) if new_answers else gr.skip()
                 yield (gr.skip(), html.result(view), marks, *skipped, gr.skip())
         except QAError as error:
@@ -237,7 +247,7 @@ class AskTab:
             html.result(view, visit.races),
             html.marked(view),
             charts.visit(visit.history, shipped_benchmark()),
-            share.as_python(question, context, family, names, device),
+            share.as_python(question, context, family, names, device, share.page_address(request)),
             share.as_shell(question, context, family, names, device),
             share.link(question, context, family, names),
             gr.Button(visible=False),
@@ -254,7 +264,7 @@ class AskTab:
         yield (*unchanged, html.remark("Looking for a question …"), gr.Button(visible=True))
         try:
             asked, baseline = catalog.resolve(catalog.BASELINE, family)
-            pair = (baseline, catalog.resolve("pruned", family)[1])
+            pair = (baseline, _pruned(family, backends))
             for status in Worker[str](
                 lambda put: found.append(find_difference(self._runtime, asked, pair, device, questions, Progress(put)))
             ):
@@ -263,12 +273,19 @@ class AskTab:
             yield (*unchanged, html.trouble(str(error)), gr.Button(visible=False))
             return
         if not found or found[0] is None:
-            sentence = f"Baseline and Pruned agree on all {len(questions)} questions that ship with the app."
+            sentence = f"{baseline.title} and {pair[1].title} agree on all {len(questions)} questions tried."
             yield (*unchanged, html.remark(sentence), gr.Button(visible=False))
             return
         changed = found[0].one.question
-        names = [each.name for each in pair]
+        names = list(dict.fromkeys([*backends, *(each.name for each in pair)]))
         yield (changed.context, changed.question, names, family, device, ticket + 1, gr.skip(), gr.skip())
+
+    def open_text(self, path: str) -> Updates:
+        """The uploaded text in the form. ``path`` is where Gradio put the upload, not one from the request."""
+        try:
+            return read_text(Path(path)), gr.skip()
+        except InputError as error:
+            return gr.skip(), html.trouble(str(error))
 
     def cancelled(self, visit: Visit) -> tuple[str, Any]:
         """Says that nothing more comes, above the last result if there is one."""
@@ -281,36 +298,28 @@ class AskTab:
         view = visit.last or first_sight()
         return visit, html.result(view, visit.races) if view else ""
 
-    def open_link(self, ticket: int, request: gr.Request) -> Updates:
-        """Fills the form from the address, where it says something, and asks it."""
+    def open_link(self, ticket: int, kept: str, request: gr.Request) -> Updates:
+        """Fills the form from the address, where it says something, and asks it.
+
+        ``kept`` is the text where the address had no room for it, and this browser asked it before.
+        """
         found = share.read_link(dict(request.query_params))
         if found is None:
             return tuple(gr.skip() for _ in range(6))
-        if not found.context:
+        context = found.context or kept
+        if not context:
             note = html.remark(
                 "The text was too long for the link you opened. Paste it, then press Ask.", found.question
             )
             return "", found.question, found.backends, found.family, gr.skip(), note
-        return found.context, found.question, found.backends, found.family, ticket + 1, gr.skip()
+        return context, found.question, found.backends, found.family, ticket + 1, gr.skip()
 
     def wire_link(self, page: gr.Blocks) -> None:
         form = [self._context, self._question, self._backends, self._family]
-        page.load(self.open_link, self.ticket, [*form, self.ticket, self._result], **PRIVATE)
-
-    def answer(
-        self, question: str, context: str, backend: str = catalog.PRESELECTED[-1], family: str = "", device: str = ""
-    ) -> dict[str, Any]:
-        """One backend's answer as JSON, for programs. ``family`` and ``device`` may be empty for the defaults."""
-        where = device or devices()[0]
-        try:
-            asked, chosen = catalog.resolve(backend, family or None)
-            found = ask(self._runtime, asked, [chosen], Query(question, context), where, seconds=0)
-        except QAError as error:
-            raise gr.Error(str(error), print_exception=False) from error
-        (outcome,) = found.outcomes
-        if outcome.reading is None:
-            raise gr.Error(outcome.error or "The backend gave no answer.", print_exception=False)
-        return answer_json(outcome.reading, outcome.cold_s)
+        page.load(
+            self.open_link, [self.ticket, self._kept], [*form, self.ticket, self._result],
+            js=scripts.KEPT_TEXT, **PRIVATE,
+        )  # fmt: skip
 
 
 def first_sight() -> Comparison | None:
@@ -322,6 +331,12 @@ def first_sight() -> Comparison | None:
     cards = tuple(card for card in recorded.cards if card.backend in ticked)
     fastest = [Fastest(card.backend, card.speed_up) for card in cards if card.speed_up]
     return replace(recorded, cards=cards, fastest=fastest[0] if len(fastest) == 1 else recorded.fastest)
+
+
+def _pruned(family: str, ticked: list[str]) -> Backend:
+    """The first ticked backend that runs the pruned weights, else the plain one."""
+    chosen = [catalog.resolve(name, family)[1] for name in [*ticked, "pruned"]]
+    return next(each for each in chosen if each.checkpoint == "pruned")
 
 
 def offer(family: str, device: str | None, chosen: list[str]) -> Any:

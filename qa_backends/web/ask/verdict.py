@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 GOOD, PLAIN, WARN = "good", "plain", "warn"
 """Tones: to be proud of, to be taken note of, to be careful with."""
+BEARABLE_LOSS = 2.0
+"""F1, in percent: a loss of more that the interval does not exclude is said in amber."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +72,38 @@ def _estimated(view: Comparison) -> Verdict:
     ratio = (baseline.latency_ms or 0.0) / (quickest.latency_ms or 1.0)
     word, shown = ("faster", ratio) if ratio >= 1 else ("slower", 1 / ratio)
     how = "so far, by one reading of each" if view.status else "an estimate from one reading of each"
+    detail, chips = f"{quickest.title} · {how}", _chips(quickest)
+    if not view.status and (held_back := _held_back(view, quickest, f"{shown:.1f}× {word}", detail, chips)):
+        return held_back
     tone = PLAIN if view.status else WARN
-    return Verdict(f"≈{shown:.1f}×", f"{word} than the baseline", f"{quickest.title} · {how}", tone, _chips(quickest))
+    return Verdict(f"≈{shown:.1f}×", f"{word} than the baseline", detail, tone, chips)
 
 
 def _measured(view: Comparison, fastest: Fastest) -> Verdict:
     """By the interval of the fastest, which holds for all candidates at once."""
     card, ratio = view.card(fastest.backend), fastest.speed_up
     chips = _chips(card)
+    word, shown = ("faster", ratio) if ratio.value > 1 else ("slower", ratio.inverse)
+    detail = f"{card.title} · {shown.interval()} times"
+    if held_back := _held_back(view, card, f"{shown.figure()} {word}", detail, chips):
+        return held_back
     if ratio.tie:
         return Verdict("A tie", "as fast as the baseline", f"{card.title} · {ratio.interval()} times", PLAIN, chips)
-    word, shown = ("faster", ratio) if ratio.low > 1 else ("slower", ratio.inverse)
-    detail = f"{card.title} · {shown.interval()} times"
-    if card.same_answer is False:
-        title = f"{card.title} is {shown.figure()} {word}, and says something else"
-        return Verdict("The answers differ", title, f"{shown.interval()} times", WARN, chips)
     if shown.vague:
-        title = f"{word} than the baseline, but too unsteady here to say how much"
-        return Verdict(f"≈{shown.figure()}", title, detail, WARN, chips)
+        title = f"about {shown.figure()} {word} than the baseline, but the runs differ too much to say it surely"
+        return Verdict("Too unsteady to tell", title, detail, WARN, chips)
     tone = GOOD if word == "faster" else WARN
     return Verdict(shown.figure(), f"{word} than the baseline", detail, tone, chips)
+
+
+def _held_back(view: Comparison, card: Card, speed: str, detail: str, chips: tuple[Chip, ...]) -> Verdict | None:
+    """What comes before any speed: that it was bought with another answer, or that others computed meanwhile."""
+    if card.same_answer is False:
+        return Verdict("The answers differ", f"{card.title} is {speed}, and says something else", detail, WARN, chips)
+    if view.busy is not None:
+        title = f"so “{speed}” is not to be relied upon: measure again when it is quiet"
+        return Verdict(f"Others took {view.busy:.0%} of this machine", title, detail, WARN, chips)
+    return None
 
 
 def _quickest(view: Comparison) -> Card:
@@ -101,11 +115,13 @@ def _chips(card: Card) -> tuple[Chip, ...]:
     found = []
     if card.same_answer is not None:
         found.append(Chip("Same answer here", GOOD) if card.same_answer else Chip("Another answer here", WARN))
-    if card.agreement is not None:
-        found.append(Chip(f"agrees on {card.agreement:.0f} % of SQuAD"))
-    if card.f1_difference is not None:
-        tone = WARN if card.f1_difference.high < 0 else PLAIN
-        found.append(Chip(f"F1 on SQuAD: {card.f1_difference}", tone))
-    elif card.f1 is None:
+    for known in card.quality:
+        if known.f1_difference is not None:
+            lost = known.f1_difference.high < 0 or known.f1_difference.low < -BEARABLE_LOSS
+            found.append(Chip(f"F1 on {known.title}: {known.f1_difference.spelt()}", WARN if lost else PLAIN))
+    agreements = [f"{known.agreement:.0f} % of {known.title}" for known in card.quality if known.agreement is not None]
+    if agreements:
+        found.append(Chip(f"agrees on {', '.join(agreements)}"))
+    if not card.quality:
         found.append(Chip("F1 not measured for these weights"))
     return tuple(found)

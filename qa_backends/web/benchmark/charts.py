@@ -1,4 +1,4 @@
-"""Plotly figures of a benchmark's records."""
+"""Plotly figures of a benchmark's records. One of which nothing was measured is ``None``, not an empty frame."""
 
 from __future__ import annotations
 
@@ -7,201 +7,219 @@ from typing import TYPE_CHECKING
 
 from qa_backends.measure.benchmark.contestants import ARRIVAL, EQUAL, SORTED
 from qa_backends.measure.benchmark.plan import MIXED_BATCH, REFERENCES, nearest_length
-from qa_backends.web.shared.charts import layout
+from qa_backends.web.benchmark.bars import Bars, Part
+from qa_backends.web.benchmark.bars import chart as bar_chart
+from qa_backends.web.benchmark.dots import Dot
+from qa_backends.web.benchmark.dots import chart as dot_chart
+from qa_backends.web.shared.charts import axis_title, plain
+from qa_backends.web.shared.lines import Axis, Line, add, coinciding
+from qa_backends.web.shared.lines import chart as line_chart
 from qa_backends.web.shared.palette import PART_OPACITY, colour, faint, title_of
 from qa_backends.web.shared.wording import milliseconds, size, step_facts, step_ratios
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import plotly.graph_objects as go
 
+    from qa_backends.measure.benchmark.plan import BenchmarkPlan
     from qa_backends.measure.results.records import BenchmarkRecord as Record
 
-LADDER_STEP_PX, LADDER_TEXT_PX = 92, 12
-"""Height of a step, and how far above the middle of its bar its two or three lines of text end."""
-EMPTY_PX = 110
-PART_NAMES = {"tokenise": "tokenise", "wait": "wait", "forward": "model", "decode": "decode"}
+MOST_STRETCHED = 2.0
+"""Lines and dots may become so many times as high as they are, to be as high as the chart beside them."""
+PART_NAMES = {"tokenise": "tokenise", "forward": "model", "decode": "decode"}
+"""Parts of an answer in a benchmark, where nobody waits, as they are shown."""
+PALE = 0.45
+SYMBOLS = {"cpu": "circle", "cuda": "diamond"}
 
 
-def latency(records: Sequence[Record], *, log: bool) -> go.Figure:
-    """p50 against length with a band to p90, one line a backend; faintly below, what the matrix products alone take."""
-    import plotly.graph_objects as go
+def drawn(records: Sequence[Record], at: int, *, log: bool) -> list[go.Figure | None]:
+    """All charts, in their order on the page. Two that stand side by side are as high as each other."""
+    draw: list[Callable[[float], go.Figure | None]] = [
+        lambda height: _higher(latency(records, log=log), height),
+        lambda height: ladder(records, at, height),
+        lambda height: _higher(quality(records, at), height),
+        lambda height: parts(records, at, height),
+        lambda height: _higher(per_question(records), height),
+        lambda height: _higher(throughput(records), height),
+        lambda height: mixed(records, height),
+    ]
+    figures = [each(0) for each in draw]
+    shown = [(number, figure.layout.height) for number, figure in enumerate(figures) if figure is not None]
+    for pair in zip(shown[::2], shown[1::2], strict=False):
+        for number, _ in pair:
+            figures[number] = draw[number](max(height for _, height in pair))
+    return figures
 
-    figure = go.Figure()
-    smallest = min((record.batch for record in records if record.order == EQUAL), default=1)
-    shown = [record for record in records if record.order == EQUAL and record.batch == smallest]
-    for name, device, line in _lines(shown, "tokens"):
-        lengths, ink = [record.tokens for record in line], colour(name)
-        label, dash = title_of(name, device), _dash(device)
-        band = [record for record in line if record.p90_ms]
-        if len(band) > 1:
-            edge = [record.p90_ms for record in band] + [record.p50_ms for record in reversed(band)]
-            there_and_back = [record.tokens for record in band] + [record.tokens for record in reversed(band)]
-            figure.add_scatter(
-                x=there_and_back, y=edge, fill="toself", fillcolor=faint(name), line={"width": 0}, mode="lines",
-                hoverinfo="skip", showlegend=False, legendgroup=label,
-            )  # fmt: skip
-        figure.add_scatter(
-            name=label, legendgroup=label, mode="lines+markers", x=lengths, y=[record.p50_ms for record in line],
-            line={"color": ink, "dash": dash},
-            customdata=[f"{record.runs} runs{', unstable' if record.unstable else ''}" for record in line],
-            hovertemplate=label + ", %{x} tokens: %{y:.2f} ms, %{customdata}<extra></extra>",
-        )  # fmt: skip
-        floor = [record for record in line if record.floor_ms]
-        if floor:
-            figure.add_scatter(
-                x=[record.tokens for record in floor], y=[record.floor_ms for record in floor], mode="lines",
-                opacity=0.45, line={"color": ink, "dash": "dot", "width": 1}, showlegend=False, legendgroup=label,
-                hovertemplate=label + ", compute floor at %{x} tokens: %{y:.2f} ms<extra></extra>",
-            )  # fmt: skip
-    batch = "" if smallest == 1 else f" of batches of {smallest}"
-    _finish(
-        figure, f"Latency{batch} by length", "tokens", subtitle="p50, the band up to p90; dotted: the compute floor"
-    )
-    figure.update_yaxes(type="log" if log else "linear", rangemode="normal" if log else "tozero", ticksuffix=" ms")
-    figure.update_xaxes(tickvals=_lengths(records))
+
+def _higher(figure: go.Figure | None, height: float) -> go.Figure | None:
+    """The figure as high as that, unless it would lose its shape."""
+    if figure is not None and figure.layout.height < height <= MOST_STRETCHED * figure.layout.height:
+        figure.update_layout(height=height)
     return figure
 
 
-def per_question(records: Sequence[Record]) -> go.Figure:
+def to_fill(plan: BenchmarkPlan, records: Sequence[Record]) -> list[str]:
+    """What to measure for the charts that are left out."""
+    wanted = [
+        (len(set(plan.batches)) < 2, "two batch sizes or more show what answering many questions at once wins"),
+        (not plan.mixed, "batches of mixed lengths show what sorting them by length wins"),
+        (not any(each.quality for each in records),
+         "F1 against latency is drawn once the results hold an F1 of these backends, see “evaluate” in the README"),
+    ]  # fmt: skip
+    return [sentence for missing, sentence in wanted if missing]
+
+
+def latency(records: Sequence[Record], *, log: bool) -> go.Figure | None:
+    """p50 against length with a band to p90, one line a backend; dotted below, what the matrix products alone take."""
+    equal = [record for record in records if record.order == EQUAL]
+    smallest = min((record.batch for record in equal), default=1)
+    found = _lines([record for record in equal if record.batch == smallest], "tokens", lambda record: record.p50_ms)
+    if not found:
+        return None
+    shown = [record for _, own in found for record in own]
+    floors = _floors(found)
+    values = [record.p90_ms or record.p50_ms for record in shown] + [ms for _, _, floor in floors for ms in floor]
+    up, lines = Axis.up(values, log=log), [line for line, _ in found]
+    figure = line_chart(
+        "Latency by length" if smallest == 1 else f"Latency by length, batches of {smallest}",
+        "p50, shaded up to p90; dotted: compute floor" ,
+        lines, Axis.across(record.tokens or 0 for record in shown), up, " ms",
+    )  # fmt: skip
+    for _, own in found:
+        _band(figure, own)
+    for names, lengths, floor in floors:
+        figure.add_scatter(
+            x=lengths, y=floor, mode="lines", line={"color": colour(names[0]), "dash": "1px,4px", "width": 1.5},
+            hovertemplate=f"{plain(', '.join(map(title_of, names)), 200)}<br>compute floor at %{{x}} tokens: "
+            "%{y:.2f} ms<extra></extra>",
+        )  # fmt: skip
+    for (line, own), place in zip(found, coinciding(figure, lines, up), strict=True):
+        add(figure, line, place, said=[_runs(record) for record in own],
+            hover="%{x} tokens: %{y:.2f} ms, %{customdata}")  # fmt: skip
+    figure.update_xaxes(title=axis_title("tokens"))
+    return figure
+
+
+def _band(figure: go.Figure, records: Sequence[Record]) -> None:
+    there = [record for record in records if record.p90_ms]
+    if len(there) > 1:
+        figure.add_scatter(
+            x=[record.tokens for record in [*there, *reversed(there)]],
+            y=[record.p90_ms for record in there] + [record.p50_ms for record in reversed(there)],
+            fill="toself", fillcolor=faint(there[0].name), line={"width": 0}, mode="lines", hoverinfo="skip",
+            showlegend=False,
+        )  # fmt: skip
+
+
+def _floors(found: Sequence[tuple[Line, Sequence[Record]]]) -> list[tuple[list[str], list[int], list[float]]]:
+    """Names, lengths and compute floors, in milliseconds; backends of the same floor share one."""
+    shared: dict[tuple[tuple[int, float], ...], list[str]] = {}
+    for line, own in found:
+        floor = tuple((record.tokens or 0, record.floor_ms) for record in own if record.floor_ms)
+        if floor:
+            shared.setdefault(floor, []).append(line.backend)
+    return [(names, [tokens for tokens, _ in floor], [ms for _, ms in floor]) for floor, names in shared.items()]
+
+
+def per_question(records: Sequence[Record]) -> go.Figure | None:
     """Milliseconds a question against batch size."""
     return _against_batch(records, "Milliseconds a question", " ms", lambda record: record.p50_ms / record.questions)
 
 
-def throughput(records: Sequence[Record]) -> go.Figure:
+def throughput(records: Sequence[Record]) -> go.Figure | None:
     """Questions a second against batch size."""
     return _against_batch(records, "Questions a second", "", lambda record: record.questions_per_second)
 
 
-def _against_batch(records: Sequence[Record], title: str, unit: str, value: Callable[[Record], float]) -> go.Figure:
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    sized = [record for record in records if record.order == EQUAL]
-    batches = {tokens: {record.batch for record in sized if record.tokens == tokens} for tokens in _lengths(sized)}
+def _against_batch(
+    records: Sequence[Record], title: str, unit: str, value: Callable[[Record], float]
+) -> go.Figure | None:
+    """At the length where most batch sizes were measured; ``None`` where there is but one to show."""
+    sized = [record for record in records if record.order == EQUAL and record.tokens]
+    batches = {record.tokens: {each.batch for each in sized if each.tokens == record.tokens} for record in sized}
     most = max((len(each) for each in batches.values()), default=0)
-    at = nearest_length(tokens for tokens, found in batches.items() if len(found) == most)
-    for name, device, line in _lines([record for record in sized if record.tokens == at], "batch"):
-        label = title_of(name, device)
-        figure.add_scatter(
-            name=label, mode="lines+markers", x=[record.batch for record in line], y=[value(record) for record in line],
-            line={"color": colour(name), "dash": _dash(device)},
-            hovertemplate=label + ", batch %{x}: %{y:.2f}" + unit + "<extra></extra>",
-        )  # fmt: skip
-    _finish(figure, f"{title}, at {at} tokens", "questions in a batch")
-    figure.update_yaxes(rangemode="tozero", ticksuffix=unit)
-    figure.update_xaxes(type="log", tickvals=sorted({record.batch for record in sized}))
+    if most < 2:
+        return None
+    at = nearest_length(tokens for tokens, found in batches.items() if tokens and len(found) == most)
+    found = _lines([record for record in sized if record.tokens == at], "batch", value)
+    lines = [line for line, _ in found]
+    up = Axis.up([each for line in lines for each in line.y])
+    across = Axis.across((place for line in lines for place in line.x), log=True)
+    figure = line_chart(f"{title}, at {at} tokens", "", lines, across, up, unit)
+    for (line, own), place in zip(found, coinciding(figure, lines, up), strict=True):
+        add(figure, line, place, said=[_runs(record) for record in own],
+            hover=f"batches of %{{x}}: %{{y:.2f}}{unit}, %{{customdata}}")  # fmt: skip
+    figure.update_xaxes(title=axis_title("questions in a batch"))
     return figure
 
 
-def ladder(records: Sequence[Record], at: int) -> go.Figure:
+def ladder(records: Sequence[Record], at: int, height: float = 0) -> go.Figure | None:
     """One bar a step of optimisation: latency, size and F1, against the baseline and against the step before."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
     steps = [record for record in _single(records, at) if record.name not in REFERENCES]
-    figure.add_bar(
-        orientation="h",
-        y=[_label(record) for record in steps],
-        x=[record.p50_ms for record in steps],
-        marker={"color": [colour(record.name) for record in steps]},
-        hovertemplate="%{y}: %{x:.2f} ms<extra></extra>",
-    )
-    for record in steps:
-        text = f"<b>{_label(record)}</b> {step_facts(record)}<br>{step_ratios(record)}"
-        place = {
-            "x": 0,
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "yshift": LADDER_TEXT_PX,
-            "align": "left",
-            "showarrow": False,
-        }
-        figure.add_annotation(text=text, y=_label(record), font={"size": 11}, **place)
-    _finish(figure, f"The ladder of optimisations, at {at} tokens", "")
-    figure.update_layout(showlegend=False, bargap=0.72, height=max(340, LADDER_STEP_PX * len(steps) + 100))
-    figure.update_xaxes(ticksuffix=" ms", rangemode="tozero")
-    figure.update_yaxes(autorange="reversed", showticklabels=False)
-    return figure
+    if not steps:
+        return None
+    rows = [
+        Bars(_title(record), record.name, (step_facts(record), *step_ratios(record).split("<br>")),
+             ((Part(record.p50_ms, 1.0, milliseconds(record.p50_ms)),),))
+        for record in steps
+    ]  # fmt: skip
+    most = 1.02 * max(record.p50_ms for record in steps)
+    return bar_chart(f"Step by step, at {at} tokens", "", rows, most=most, unit=" ms", height=height)
 
 
-def quality(records: Sequence[Record], at: int) -> go.Figure:
-    """F1 against latency, one dot a backend: up and to the left is better."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    measured = [(record, record.quality) for record in _single(records, at) if record.quality]
-    for record, found in measured:
-        figure.add_scatter(
-            name=_label(record), mode="markers", x=[record.p50_ms], y=[found.f1],
-            marker={"color": colour(record.name), "size": 13},
-            error_y={
-                "type": "data", "symmetric": False, "thickness": 1, "color": colour(record.name),
-                "array": [found.f1_interval.high - found.f1],
-                "arrayminus": [found.f1 - found.f1_interval.low],
-            },
-            hovertemplate=f"{_label(record)}: F1 {found.f1:.2f}, {record.p50_ms:.2f} ms, {size(record)}<extra></extra>",
-        )  # fmt: skip
-    _finish(figure, f"F1 on SQuAD v2.0 dev against latency at {at} tokens", "ms", empty=not measured)
-    figure.update_xaxes(rangemode="tozero", ticksuffix=" ms")
-    return figure
-
-
-def parts(records: Sequence[Record], at: int) -> go.Figure:
+def parts(records: Sequence[Record], at: int, height: float = 0) -> go.Figure | None:
     """Where a question's time goes, in percent: how far the model is still the bottleneck."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
     split = [record for record in _single(records, at) if record.name not in REFERENCES]
-    for part, shown in PART_NAMES.items():
-        times = [_part_ms(record, part) for record in split]
-        figure.add_bar(
-            name=shown,
-            orientation="h",
-            y=[_label(record) for record in split],
-            x=[100 * time / record.p50_ms for time, record in zip(times, split, strict=True)],
-            marker={"color": [colour(record.name) for record in split], "opacity": PART_OPACITY[shown]},
-            customdata=[milliseconds(time) for time in times],
-            hovertemplate="%{y}: " + shown + " %{customdata}, %{x:.1f} %<extra></extra>",
+    if not split:
+        return None
+    rows = []
+    for record in split:
+        times = {shown: statistics.median(getattr(record.samples_ms, part)) for part, shown in PART_NAMES.items()}
+        shares = {shown: 100 * time / record.p50_ms for shown, time in times.items()}
+        bar = tuple(
+            Part(shares[shown], PART_OPACITY[shown], f"{shown} {milliseconds(time)}, {shares[shown]:.1f} %")
+            for shown, time in times.items()
         )
-    subtitle = "from left to right: tokenise, wait, model, decode"
-    _finish(figure, f"Where the time goes at {at} tokens", "", subtitle=subtitle)
-    figure.update_layout(barmode="stack", showlegend=False, bargap=0.4)
-    figure.update_xaxes(ticksuffix=" %", range=[0, 101])
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return figure
+        said = " · ".join(f"{shown} {share:.0f} %" for shown, share in shares.items())
+        rows.append(Bars(_title(record), record.name, (said,), (bar,)))
+    return bar_chart(f"Where the time goes, at {at} tokens", "", rows, most=100, height=height)
 
 
-def mixed(records: Sequence[Record]) -> go.Figure:
+def mixed(records: Sequence[Record], height: float = 0) -> go.Figure | None:
     """Questions a second on mixed lengths: batches as they come, and sorted by length; what padding costs."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
     measured = [record for record in records if record.tokens is None]
-    for order, shown, opacity in ((ARRIVAL, "as they come", 0.45), (SORTED, "sorted by length", 1.0)):
-        own = [record for record in measured if record.order == order]
-        figure.add_bar(
-            name=shown,
-            x=[_label(record) for record in own],
-            y=[record.questions_per_second for record in own],
-            marker={"color": [colour(record.name) for record in own], "opacity": opacity},
-            text=[f"{record.padding or 0:.0%} padding" for record in own],
-            textposition="none",
-            hovertemplate="%{x}, " + shown + ": %{y:.1f} questions a second, %{text}<extra></extra>",
-        )
-    padding = {ARRIVAL: "", SORTED: ""} | {record.order: f"{record.padding or 0:.0%}" for record in measured}
-    shares = f"pale: as they come, {padding[ARRIVAL]} padding; full: sorted by length, {padding[SORTED]}"
-    title = f"Questions a second, mixed lengths, batches of {MIXED_BATCH}"
-    _finish(figure, title, "", subtitle=shares if measured else "", empty=not measured)
-    figure.update_layout(barmode="group", showlegend=False)
-    figure.update_yaxes(rangemode="tozero")
-    return figure
+    if not measured:
+        return None
+    orders = {ARRIVAL: ("as they come", PALE), SORTED: ("sorted by length", 1.0)}
+    rows = []
+    for name, device in _backends(measured):
+        own = {record.order: record for record in measured if (record.name, record.device) == (name, device)}
+        there = [(own[order], *shown) for order, shown in orders.items() if order in own]
+        said = ", ".join(f"{record.questions_per_second:.0f} {shown}" for record, shown, _ in there)
+        bars = tuple(
+            (Part(record.questions_per_second, strength,
+                  f"{record.questions_per_second:.1f} questions a second {shown}, {record.padding or 0:.0%} padding"),)
+            for record, shown, strength in there
+        )  # fmt: skip
+        rows.append(Bars(title_of(name, device), name, (said,), bars))
+    padding = {record.order: f", {record.padding or 0:.0%} padding" for record in measured}
+    pale, full = (shown + padding.get(order, "") for order, (shown, _) in orders.items())
+    most = 1.02 * max(record.questions_per_second for record in measured)
+    subtitle = f"batches of {MIXED_BATCH}; pale: {pale}; full: {full}"
+    return bar_chart("Questions a second, mixed lengths", subtitle, rows, most=most, height=height)
 
 
-def _part_ms(record: Record, part: str) -> float:
-    """Median of a part over the runs. Nobody waits within a benchmark: each point is a turn of its own."""
-    return 0.0 if part == "wait" else statistics.median(getattr(record.samples_ms, part))
+def quality(records: Sequence[Record], at: int) -> go.Figure | None:
+    """F1 against latency, one dot a backend: up and to the left is better."""
+    known = [record for record in _single(records, at) if record.quality]
+    if not known:
+        return None
+    (data, n), *_ = dict.fromkeys((record.quality.data, record.quality.n) for record in known if record.quality)
+    dots = [Dot(_title(record), record.name, record.p50_ms, record.quality.f1, record.quality.f1_interval, size(record))
+            for record in known if record.quality]  # fmt: skip
+    said = f"{n:,} questions of {plain(data)}, 95 % intervals; up and to the left is better"
+    return dot_chart(f"F1 against latency, at {at} tokens", said, dots)
 
 
 def _single(records: Sequence[Record], at: int) -> list[Record]:
@@ -211,34 +229,26 @@ def _single(records: Sequence[Record], at: int) -> list[Record]:
     return [record for record in here if record.batch == smallest]
 
 
-def _lines(records: Sequence[Record], along: str) -> Iterator[tuple[str, str, list[Record]]]:
-    """Name, device and records of each backend on each device, in the order of the field ``along``."""
-    for name, device in dict.fromkeys((record.name, record.device) for record in records):
-        line = [record for record in records if (record.name, record.device) == (name, device)]
-        yield name, device, sorted(line, key=lambda record: int(getattr(record, along)))
+def _lines(records: Sequence[Record], along: str, value: Callable[[Record], float]) -> list[tuple[Line, list[Record]]]:
+    """Each backend on each device as a line, with its records in the order of the field ``along``."""
+    found = []
+    for name, device in _backends(records):
+        own = [record for record in records if (record.name, record.device) == (name, device)]
+        own.sort(key=lambda record: int(getattr(record, along)))
+        places = tuple(float(getattr(record, along)) for record in own)
+        values = tuple(value(record) for record in own)
+        found.append((Line(title_of(name, device), name, places, values, SYMBOLS.get(device, "square")), own))
+    return found
 
 
-def _lengths(records: Sequence[Record]) -> list[int]:
-    return sorted({record.tokens for record in records if record.tokens is not None})
+def _backends(records: Sequence[Record]) -> dict[tuple[str, str], None]:
+    """Names and devices, in the order they were measured."""
+    return dict.fromkeys((record.name, record.device) for record in records)
 
 
-def _label(record: Record) -> str:
+def _title(record: Record) -> str:
     return title_of(record.name, record.device)
 
 
-def _dash(device: str) -> str:
-    return "solid" if device == "cpu" else "dash"
-
-
-def _finish(figure: go.Figure, title: str, x: str, *, subtitle: str = "", empty: bool | None = None) -> None:
-    """Layout that all charts share; a chart without data says so, and takes little room."""
-    figure.update_layout(**layout(title, subtitle))
-    figure.update_layout(legend={"orientation": "h", "y": -0.22}, margin={"b": 64, "t": 56}, height=340)
-    figure.update_xaxes(title={"text": x, "font": {"size": 11}, "standoff": 4})
-    if empty if empty is not None else not figure.data or all(not len(each.y or ()) for each in figure.data):
-        figure.add_annotation(
-            text="Not measured in this run.", showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5
-        )
-        figure.update_layout(height=EMPTY_PX, margin={"b": 8})
-        figure.update_xaxes(visible=False)
-        figure.update_yaxes(visible=False)
+def _runs(record: Record) -> str:
+    return f"{record.runs} runs{', unstable' if record.unstable else ''}"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import shutil
-import tempfile
+import math
 import threading
-from collections import deque
 from collections.abc import Iterator, Sequence  # at run time too: Gradio reads the signatures of what it calls
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +13,18 @@ import gradio as gr
 
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
-from qa_backends.limits import devices
+from qa_backends.limits import DEVICE_TITLES, devices
 from qa_backends.measure.benchmark.compare import changes
-from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, PIPELINE, BenchmarkPlan, nearest_length
+from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, PIPELINE, SHOWN_AT, BenchmarkPlan, nearest_length
 from qa_backends.measure.benchmark.sweep import Sweep, sweep
 from qa_backends.measure.results.files import BENCHMARK, as_csv, as_text, read_benchmark
 from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
 from qa_backends.web.ask.share import CODE_BOX
 from qa_backends.web.ask.tab import PRIVATE, offer
 from qa_backends.web.benchmark import charts, html
-from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
-from qa_backends.web.shared.html import problem, running
+from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected, said
+from qa_backends.web.shared.downloads import Downloads
+from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.shipped import shipped_benchmark
 from qa_backends.web.shared.worker import Worker
 
@@ -36,20 +34,22 @@ if TYPE_CHECKING:
 Updates = dict[Any, Any]
 OWN = "Your measurement."
 DEFAULTS = BenchmarkPlan(family="")
+READY = "Start measures what is chosen. Until then the charts show what ships."
 HOW_TO_READ = (
-    "Every backend answers the same questions whole (tokenise, model, decode), in turns of three runs. Lengths are "
-    "measured at the smallest batch size chosen; batch sizes at the length nearest to 128. The first runs, at least "
-    "ten where time allows, warm up and are not counted. A point ends at its runs or its seconds, whichever "
-    "comes first. Unstable means that the medians of the last three blocks differ by more than 10 %: something else "
-    "ran, or the processor changed its pace. The compute floor is the model's multiplications and additions over the "
-    "best matrix-product rate measured on this device at that precision."
+    "Every backend answers the same questions whole: tokenise, model, decode. They take turns, three answers each; "
+    "at the end each is measured alone, to see whether the others beside it disturbed. A batch is the questions "
+    "answered at once: lengths are measured at the smallest batch size chosen, batch sizes at the length nearest to "
+    f"{SHOWN_AT} tokens. The first answers, at least ten where time allows, warm up and are not counted. A measurement "
+    "ends at its runs or its seconds, whichever comes first. p50 is the median: half of the runs took longer, while "
+    "one in ten took longer than p90. Lines that lie on each other are striped in the colours of all. Unstable means "
+    "that the medians of the last three turns differ by more than 10 %: something else ran, or the processor changed "
+    "its pace. The compute floor is the model's multiplications and additions over the best matrix-product rate "
+    "measured on this device at that precision."
 )
-DOWNLOADS_KEPT = 32
-"""Measurements whose files wait to be fetched; Gradio has a copy of its own of what a page offers."""
 MOST_SECONDS_HERE = 60
 BENCHMARKS_AT_ONCE = 16
-"""They take turns, point by point."""
-CHARTS_IN_ROWS = (2, 2, 2, 1)
+"""They take turns, measurement by measurement."""
+WHOLE, FLAT = "benchmark.json", "benchmark.csv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,73 +75,81 @@ class BenchmarkTab:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._under_way: dict[str, _Run] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="qa-benchmarks-")
-        self._written: deque[Path] = deque()
+        self._downloads = Downloads()
         self._draw()
         self._wire()
 
     def _draw(self) -> None:
         first = shipped()
-        records = first.benchmark.rows if first else ()
         self._own = gr.State(None)
-        with gr.Row(elem_classes="qa-columns"):
-            with gr.Column(scale=6, min_width=320):
-                family = catalog.default_family()
-                self._backends = gr.CheckboxGroup(
-                    backend_choices(family), value=preselected(family), label="Backends", elem_id="qa-bench-backends"
-                )
-                with gr.Row():
-                    self._lengths = gr.CheckboxGroup(
-                        list(map(str, LENGTHS)),
-                        value=list(map(str, DEFAULTS.lengths)),
-                        label="Lengths, tokens",
-                        elem_id="qa-bench-lengths",
-                    )
-                    self._batches = gr.CheckboxGroup(
-                        list(map(str, BATCHES)),
-                        value=list(map(str, DEFAULTS.batches)),
-                        label="Batch sizes, questions at once",
-                        elem_id="qa-bench-batches",
-                    )
-            with gr.Column(scale=5, min_width=320):
-                with gr.Row():
-                    self._family = gr.Radio(family_choices(), value=family, label="Family")
-                    there = devices()
-                    self._devices = gr.CheckboxGroup(
-                        device_choices(), value=list(there[:1]), label="Devices", visible=len(there) > 1
-                    )
+        with gr.Row(elem_classes="qa-start-bar"):
+            with gr.Column(scale=8, min_width=280):
+                self._draw_choices()
+            self._start = gr.Button("Start", variant="primary", elem_id="qa-bench-start", scale=0, min_width=150)
+        with gr.Row(elem_classes="qa-running"):
+            self._progress = gr.HTML(idle(READY), elem_id="qa-bench-progress")
+            self._stop = gr.Button("Stop", elem_id="qa-bench-stop", scale=0, min_width=110, visible=False)
+        self._caption = gr.HTML(html.caption(first.benchmark, first.whose) if first else "", elem_id="qa-bench-caption")
+        self._draw_charts(first)
+        self._draw_details(first)
+
+    def _draw_choices(self) -> None:
+        """One line that says what is chosen; unfolded, what there is to choose from."""
+        family, there = catalog.default_family(), devices()
+        chosen = replace(DEFAULTS, family=family, backends=tuple(preselected(family)), devices=there[:1])
+        with gr.Accordion(said_of(chosen), open=False, elem_id="qa-bench-options") as self._options:
+            self._backends = gr.CheckboxGroup(
+                backend_choices(family), value=list(chosen.backends), label="Backends", elem_id="qa-bench-backends",
+                elem_classes="qa-backends",
+            )  # fmt: skip
+            with gr.Row(elem_classes="qa-even"):
+                self._lengths = gr.CheckboxGroup(
+                    list(map(str, LENGTHS)), value=list(map(str, DEFAULTS.lengths)), label="Lengths of text, in tokens",
+                    elem_id="qa-bench-lengths", min_width=260,
+                )  # fmt: skip
+                self._batches = gr.CheckboxGroup(
+                    list(map(str, BATCHES)), value=list(map(str, DEFAULTS.batches)), min_width=260,
+                    label="Batch sizes: questions answered at once", elem_id="qa-bench-batches",
+                )  # fmt: skip
+            with gr.Row(elem_classes="qa-even"):
+                self._family = gr.Radio(family_choices(), value=family, label="Family", min_width=260)
                 with gr.Row():
                     self._runs = gr.Number(
                         DEFAULTS.runs,
-                        label="Runs at a point, at most",
+                        label="Runs of each, at most",
                         precision=0,
-                        min_width=120,
+                        min_width=130,
                         elem_id="qa-bench-runs",
                     )
-                    self._seconds = gr.Number(DEFAULTS.seconds, label="Seconds at a point, at most", min_width=120)
-                with gr.Row():
-                    self._mixed = gr.Checkbox(False, label="Also batches of mixed lengths, as they come and sorted")
-                    self._reference = gr.Checkbox(False, label="Also transformers' own pipeline")
-        with gr.Row():
-            self._start = gr.Button("Start", variant="primary", elem_id="qa-bench-start")
-            self._stop = gr.Button("Stop and keep what was measured", interactive=False, elem_id="qa-bench-stop")
-        self._progress = gr.HTML("", elem_id="qa-bench-progress")
-        self._caption = gr.HTML(html.caption(first.benchmark, first.whose) if first else "", elem_id="qa-bench-caption")
-        with gr.Row():
-            self._at = gr.Dropdown(
-                lengths_of(records),
-                value=start_at(records),
-                label="Length of the ladder, of F1 and of the parts, tokens",
+                    self._seconds = gr.Number(
+                        DEFAULTS.seconds, label="Seconds each time, at most", min_width=130, elem_id="qa-bench-seconds"
+                    )
+            with gr.Row(elem_classes="qa-even"):
+                self._mixed = gr.Checkbox(
+                    False, label="Mixed lengths too: batches as they come, and sorted by length", min_width=260
+                )
+                self._reference = gr.Checkbox(False, label="transformers' own pipeline beside them", min_width=260)
+            self._devices = gr.CheckboxGroup(
+                device_choices(), value=list(chosen.devices), label="Devices", visible=len(there) > 1
             )
-            self._log = gr.Checkbox(False, label="Logarithmic latency axis", min_width=160)
-        self._charts: list[gr.Plot] = []
-        figures = iter(drawn(records, start_at(records), log=False))
-        for count in CHARTS_IN_ROWS:
-            with gr.Row(elem_classes="qa-columns"):
-                for figure in itertools.islice(figures, count):
-                    name = f"qa-bench-chart-{len(self._charts)}"
-                    self._charts.append(gr.Plot(figure, show_label=False, elem_id=name))
-        self._table = gr.HTML(html.table(records), elem_id="qa-bench-table")
+
+    def _draw_charts(self, first: Shown | None) -> None:
+        records = first.benchmark.rows if first else ()
+        with gr.Row(elem_classes="qa-view"):
+            self._at = gr.Dropdown(
+                length_choices(records), value=start_at(records), label="Length shown", min_width=160,
+                elem_id="qa-bench-at",
+            )  # fmt: skip
+            self._log = gr.Checkbox(False, label="Logarithmic latency", min_width=160)
+        with gr.Column(elem_classes="qa-charts"):
+            self._charts = [
+                gr.Plot(figure, show_label=False, elem_id=f"qa-bench-chart-{number}", visible=figure is not None)
+                for number, figure in enumerate(charts.drawn(records, start_at(records), log=False))
+            ]
+        self._to_fill = gr.HTML(to_fill(first), elem_id="qa-bench-to-fill")
+
+    def _draw_details(self, first: Shown | None) -> None:
+        self._table = gr.HTML(html.table(first.benchmark.rows if first else ()), elem_id="qa-bench-table")
         whole, flat = self._files(first) if first else (None, None)
         with gr.Row():
             self._json = gr.DownloadButton(
@@ -153,18 +161,20 @@ class BenchmarkTab:
             )
         self._comparison = gr.HTML("", elem_id="qa-bench-comparison")
         self._command = gr.Code(
-            first.benchmark.plan.command() if first else "", label="Repeat exactly this",
+            command_of(first.benchmark) if first else "", label="Repeat exactly this",
             elem_id="qa-bench-command", **CODE_BOX, max_lines=4,
         )  # fmt: skip
         with gr.Accordion("How to read this", open=False):
             gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')
 
     def _wire(self) -> None:
-        chosen = [self._backends, self._family, self._devices, self._lengths, self._batches, self._runs, self._seconds,
-                  self._mixed, self._reference, self._log]  # fmt: skip
-        outputs = [self._own, self._progress, self._stop, *self._charts, self._table, self._at, self._caption,
-                   self._command, self._json, self._csv, self._comparison]  # fmt: skip
-        self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="bench",
+        chosen: list[Any] = [
+            self._backends, self._family, self._devices, self._lengths, self._batches, self._runs, self._seconds,
+            self._mixed, self._reference,
+        ]  # fmt: skip
+        outputs = [self._own, self._progress, self._start, self._stop, *self._charts, self._to_fill, self._table,
+                   self._at, self._caption, self._command, self._json, self._csv, self._comparison]  # fmt: skip
+        self._start.click(self.start, [self._log, *chosen], outputs, trigger_mode="once", concurrency_id="bench",
                           concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE)  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
         self._family.input(
@@ -174,31 +184,33 @@ class BenchmarkTab:
             queue=False,
             **PRIVATE,
         )
+        gr.on([each.change for each in chosen], lambda *values: gr.Accordion(label=said_of(plan_of(*values))), chosen,
+              self._options, queue=False, **PRIVATE)  # fmt: skip
         for control in (self._at, self._log):
             control.input(self.redraw, [self._own, self._at, self._log], self._charts, **PRIVATE)
         self._open.upload(self.compare, [self._own, self._open], self._comparison, **PRIVATE)
 
     def start(
-        self, backends: list[str], family: str, devices: list[str], lengths: list[str], batches: list[str],
-        runs: float, seconds: float, mixed: bool, reference: bool, log: bool, request: gr.Request,
+        self, log: bool, backends: list[str], family: str, devices: list[str], lengths: list[str], batches: list[str],
+        runs: float, seconds: float, mixed: bool, reference: bool, request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
-        """Measures and draws each point as it comes; what is shown from the first on is the visitor's own."""
+        """Measures and draws as it goes; what is shown from the first measurement on is the visitor's own."""
         session = request.session_hash or ""
         run = self._under_way[session] = _Run(log=log)
         state: Sweep | None = None
         shown = 0
-        yield {self._comparison: "", self._progress: running(0, 1, "Starting …")}
+        ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
+        yield {
+            self._comparison: "", self._progress: running(0, 0, "Starting …"),
+            self._start: gr.Button(interactive=False), self._stop: gr.Button(visible=True, interactive=False),
+        }  # fmt: skip
         try:
             if float(seconds or 0) > MOST_SECONDS_HERE:
                 raise InputError(
-                    f"On this page a point takes at most {MOST_SECONDS_HERE} seconds, so that others get their turn. "
-                    "The command line takes more."
+                    f"On this page a measurement takes at most {MOST_SECONDS_HERE} seconds, so that others get their "
+                    "turn. The command line takes more."
                 )
-            plan = BenchmarkPlan(
-                family=family, backends=tuple(backends), devices=tuple(devices), lengths=tuple(map(int, lengths)),
-                batches=tuple(map(int, batches)), runs=int(runs or 0), seconds=float(seconds or 0), mixed=mixed,
-                reference=PIPELINE if reference else None,
-            )  # fmt: skip
+            plan = plan_of(backends, family, devices, lengths, batches, runs, seconds, mixed, reference)
             for state in Worker[Sweep](
                 lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=run.stop.is_set)
             ):
@@ -207,28 +219,30 @@ class BenchmarkTab:
                 shown = len(state.records)
                 yield {self._progress: html.progress(state), self._stop: stop, **grown}
         except QAError as error:
-            yield {self._progress: problem(str(error)), self._stop: gr.Button(interactive=False)}
+            yield {self._progress: problem(str(error)), **ended}
             return
         finally:
             self._under_way.pop(session, None)
-        if state is not None and state.records:
-            own = Shown(state.benchmark(), OWN)
-            whole, flat = self._files(own)
-            yield {
-                self._own: own, self._caption: html.caption(own.benchmark, OWN),
-                self._command: plan.command(), self._json: whole, self._csv: flat,
-            }  # fmt: skip
+        if state is None or not state.records:
+            yield ended
+            return
+        own = Shown(state.benchmark(), OWN)
+        whole, flat = self._files(own)
+        yield {self._own: own, self._caption: html.caption(own.benchmark, OWN), self._json: whole, self._csv: flat,
+               self._command: command_of(own.benchmark), **ended}  # fmt: skip
 
     def _grown(self, state: Sweep, run: _Run) -> Updates:
-        """Everything that shows the rows, as the visitor has chosen to look at them meanwhile."""
+        """Everything that shows the records, as the visitor has chosen to look at them meanwhile."""
         own = Shown(state.benchmark(), OWN)
         at = run.at if run.at in lengths_of(state.records) else start_at(state.records)
         return {
             self._own: own,
-            **dict(zip(self._charts, drawn(state.records, at, log=run.log), strict=True)),
+            **dict(zip(self._charts, plots(state.records, at, log=run.log), strict=True)),
+            self._to_fill: to_fill(own),
             self._table: html.table(state.records),
-            self._at: gr.Dropdown(lengths_of(state.records), value=at),
+            self._at: gr.Dropdown(length_choices(state.records), value=at),
             self._caption: html.caption(own.benchmark, OWN),
+            self._command: command_of(own.benchmark),
         }
 
     def stop(self, request: gr.Request) -> Any:
@@ -240,11 +254,11 @@ class BenchmarkTab:
     def redraw(self, own: Shown | None, at: int | None, log: bool, request: gr.Request) -> list[Any]:
         """The charts as the visitor wants them; a benchmark under way goes on drawing them so."""
         if run := self._under_way.get(request.session_hash or ""):
-            run.at, run.log = at, log  # drawn so with the next point: not now, while something is timed
-            return [gr.skip()] * len(self._charts)
+            run.at, run.log = at, log  # drawn so with the next measurement: not now, while something is timed
+            return [gr.skip() for _ in self._charts]
         shown = own or shipped()
         records = shown.benchmark.rows if shown else ()
-        return drawn(records, int(at or start_at(records)), log=log)
+        return plots(records, int(at or start_at(records)), log=log)
 
     def compare(self, own: Shown | None, path: str) -> str:
         """An opened file beside what is shown. ``path`` is where Gradio put the upload, not one from the request."""
@@ -258,32 +272,64 @@ class BenchmarkTab:
             return problem(str(error))
 
     def _files(self, shown: Shown) -> tuple[str, str]:
-        """The measurement as JSON and as CSV to download, in a folder of their own."""
-        folder = Path(tempfile.mkdtemp(dir=self._folder.name))
-        self._written.append(folder)
-        if len(self._written) > DOWNLOADS_KEPT:
-            shutil.rmtree(self._written.popleft(), ignore_errors=True)
-        whole, flat = folder / "benchmark.json", folder / "benchmark.csv"
-        whole.write_text(as_text(BENCHMARK, shown.benchmark), encoding="utf-8")
-        flat.write_text(as_csv(shown.benchmark.rows), encoding="utf-8")
-        return str(whole), str(flat)
+        """The measurement as JSON and as CSV to download."""
+        content = {WHOLE: as_text(BENCHMARK, shown.benchmark), FLAT: as_csv(shown.benchmark.rows)}
+        whole, flat = self._downloads.write(content)
+        return whole, flat
 
 
-def drawn(records: Sequence[BenchmarkRecord], at: int, *, log: bool) -> list[Any]:
-    """All charts, in their order on the page."""
+def plan_of(
+    backends: list[str], family: str, devices: list[str], lengths: list[str], batches: list[str], runs: float,
+    seconds: float, mixed: bool, reference: bool,
+) -> BenchmarkPlan:  # fmt: skip
+    """What the tab's choices ask for. What cannot be measured is found by the plan's own check."""
+    return BenchmarkPlan(
+        family=family, backends=tuple(backends), devices=tuple(devices), lengths=tuple(map(int, lengths)),
+        batches=tuple(map(int, batches)), runs=int(runs or 0), seconds=float(seconds or 0), mixed=mixed,
+        reference=PIPELINE if reference else None,
+    )  # fmt: skip
+
+
+def said_of(plan: BenchmarkPlan) -> str:
+    """What is chosen, in a line with the time it takes at most; or why it cannot be measured."""
+    try:
+        plan.check()
+    except QAError as error:
+        return str(error)
+    minutes = math.ceil(plan.most_seconds / 60)
+    where = "".join(f" + {DEVICE_TITLES[each]}" for each in plan.devices[1:])
+    lengths, batches = (", ".join(map(str, each)) for each in (plan.lengths, plan.batches))
+    return " · ".join([
+        said(list(plan.backends), plan.family, plan.devices[0]) + where, f"{lengths} tokens", f"batches of {batches}",
+        f"{minutes} min at most",
+    ])  # fmt: skip
+
+
+def command_of(benchmark: Benchmark) -> str:
+    """The line that repeats what was measured: of a benchmark that was stopped, that part."""
+    return benchmark.plan.repeating(each.place for each in benchmark.rows).command()
+
+
+def plots(records: Sequence[BenchmarkRecord], at: int, *, log: bool) -> list[Any]:
+    """All charts, in their order on the page; those without anything to show are hidden."""
     return [
-        charts.latency(records, log=log),
-        charts.quality(records, at),
-        charts.ladder(records, at),
-        charts.parts(records, at),
-        charts.per_question(records),
-        charts.throughput(records),
-        charts.mixed(records),
+        gr.Plot(visible=False) if figure is None else gr.Plot(figure, visible=True)
+        for figure in charts.drawn(records, at, log=log)
     ]
+
+
+def to_fill(shown: Shown | None) -> str:
+    """Which charts are left out, in a sentence that says what to measure for them."""
+    wanted = charts.to_fill(shown.benchmark.plan, shown.benchmark.rows) if shown else []
+    return f'<p class="qa-soft">Not drawn here: {"; ".join(wanted)}.</p>' if wanted else ""
 
 
 def lengths_of(records: Sequence[BenchmarkRecord]) -> list[int]:
     return sorted({each.tokens for each in records if each.tokens is not None})
+
+
+def length_choices(records: Sequence[BenchmarkRecord]) -> list[tuple[str, int]]:
+    return [(f"{tokens} tokens", tokens) for tokens in lengths_of(records)]
 
 
 def start_at(records: Sequence[BenchmarkRecord]) -> int:

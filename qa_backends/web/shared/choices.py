@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from qa_backends import catalog
 from qa_backends.limits import DEVICE_TITLES, devices
+from qa_backends.measure.quality.datasets import TITLES
+from qa_backends.measure.results.shipped import shipped_quality
+from qa_backends.web.shared.shipped import shipped_benchmark
+from qa_backends.web.shared.wording import size
+
+if TYPE_CHECKING:
+    from qa_backends.catalog import Backend, Family
 
 
 def backend_choices(family: str, device: str | None = None) -> list[tuple[str, str]]:
     """Label and name of each backend that the family has and the device, where given, can run.
 
-    One whose packages are not installed says so in its label.
+    A label has three lines: title, what was done and what runs it, and the name on the command line with what it costs.
+    One whose packages are not installed says so behind its title.
     """
-    return [
-        (
-            f"{each.title} (unavailable: {missing.reason})" if (missing := catalog.unavailable(each)) else each.title,
-            each.name,
-        )
-        for each in catalog.offered(catalog.family(family), device)
-    ]
+    of = catalog.family(family)
+    return [("\n".join(_explained(of, each)), each.name) for each in catalog.offered(of, device)]
+
+
+def _explained(of: Family, each: Backend) -> tuple[str, str, str]:
+    missing = catalog.unavailable(each)
+    title = f"{each.title} (unavailable: {missing.reason})" if missing else each.title
+    return title, f"{each.summary[0].upper()}{each.summary[1:]}.", " · ".join([each.name, *_costs(of, each)])
+
+
+def _costs(of: Family, each: Backend) -> list[str]:
+    """What ships of the backend's size and of its F1 on each data set."""
+    benchmark = shipped_benchmark()
+    rows = benchmark.rows if benchmark else ()
+    file = next((row for row in rows if row.backend == f"{of.name}/{each.name}" and row.bytes), None)
+    known = [(title, shipped_quality(of, each, data=data)) for data, title in TITLES.items()]
+    f1 = ", ".join(f"{found.f1:.1f} on {title}" for title, found in known if found)
+    return ([f"{size(file)} on disk"] if file else []) + ([f"F1 {f1}"] if f1 else [])
 
 
 def preselected(family: str, device: str | None = None, among: list[str] | None = None) -> list[str]:
     """Of the names wanted, by default those that are ticked to begin with, the ones that are offered."""
-    offered = [name for _, name in backend_choices(family, device)]
+    offered = [each.name for each in catalog.offered(catalog.family(family), device)]
     wanted = catalog.PRESELECTED if among is None else among
     return [name for name in wanted if name in offered]
 
@@ -37,6 +58,6 @@ def family_choices() -> list[tuple[str, str]]:
 
 def said(backends: list[str], family: str, device: str) -> str:
     """What is chosen, in a line: "Baseline, Pruned · MiniLM · CPU"."""
-    titles = [label.partition(" (")[0] for label, name in backend_choices(family) if name in backends]
+    titles = [each.title for each in catalog.offered(catalog.family(family)) if each.name in backends]
     shown = " + ".join(titles) if len(titles) <= 2 else f"{len(titles)} backends"
     return " · ".join([shown or "No backend", catalog.family(family).title.partition(",")[0], DEVICE_TITLES[device]])

@@ -5,12 +5,15 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from qa_backends.asking.comparison import ran_sentence
 from qa_backends.web.shared.palette import title_of
+from qa_backends.web.shared.wording import seconds_left
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qa_backends.measure.results.records import LeftOut
+    from qa_backends.contract import Ran
+    from qa_backends.measure.results.records import BenchmarkRecord, LeftOut, QualityRecord
 
 
 def problem(sentence: str) -> str:
@@ -18,12 +21,46 @@ def problem(sentence: str) -> str:
     return f'<div class="qa-verdict qa-problem" role="alert"><p>{escape(sentence)}</p></div>'
 
 
-def running(done: float, of: float, sentence: str, without: Sequence[LeftOut] = ()) -> str:
-    """The bar of any long work, with what is being done and what was left out of it."""
+def idle(sentence: str) -> str:
+    """What stands in the place of a bar before anything runs: as high as one, so that nothing jumps."""
+    meter = '<div class="qa-meter qa-idle"></div>'
+    return f'<div class="qa-progress">{meter}<p class="qa-status">{escape(sentence)}</p></div>'
+
+
+def running(
+    done: float, of: float, sentence: str, *, unit: str = "", left_s: float = 0.0, without: Sequence[LeftOut] = ()
+) -> str:
+    """The bar of any long work: what is being done, how much of it is done, the time left, and what was left out.
+
+    ``unit`` says what ``done`` of ``of`` counts, as in "answers". An ``of`` of 0 is not known yet: the bar moves, and
+    promises nothing.
+    """
+    known = [f"{int(done):,} of {int(of):,} {unit}".rstrip()] if of else []
+    left = [seconds_left(left_s)] if left_s else []
+    how_far = ", ".join(known + left)
+    share = min(1.0, done / of) if of else 0.0
+    value = f'aria-valuenow="{done:.2f}" aria-valuetext="{escape(how_far, quote=True)}"' if of else ""
     return (
-        f'<div class="qa-progress"><progress value="{done:.2f}" max="{of}" aria-label="progress"></progress>'
-        f'<p class="qa-status" role="status">{escape(sentence)}</p>{left_out(without)}</div>'
+        f'<div class="qa-progress"><div class="qa-meter{"" if of else " qa-unknown"}" role="progressbar" '
+        f'aria-label="How far the measurement is" aria-valuemin="0" aria-valuemax="{of or 1:g}" {value}>'
+        f'<i style="width:{share:.2%}"></i></div>'
+        f'<p class="qa-status"><span role="status">{escape(sentence)}</span> <span>{escape(how_far)}</span></p>'
+        f"{left_out(without)}</div>"
     )
+
+
+def engine_of(ran: Ran) -> str:
+    """What ran, as short as a table can say it."""
+    return f"{ran.provider}, {ran.precision}"
+
+
+def ran_in_full(records: Sequence[BenchmarkRecord] | Sequence[QualityRecord]) -> str:
+    """What ran in all its words, once for the backends that it is true of."""
+    found: dict[str, dict[str, None]] = {}
+    for each in records:
+        found.setdefault(ran_sentence(each.ran), {})[title_of(each.name, each.device)] = None
+    items = "".join(f"<li><b>{escape('; '.join(titles))}</b>: {escape(ran)}</li>" for ran, titles in found.items())
+    return f'<details class="qa-ran" open><summary>What ran, in full</summary><ul>{items}</ul></details>'
 
 
 def left_out(entries: Sequence[LeftOut]) -> str:
@@ -35,14 +72,4 @@ def left_out(entries: Sequence[LeftOut]) -> str:
         f"{escape(each.why)}</li>"
         for each in entries
     )
-    return f'<div class="qa-status"><p>Left out:</p><ul>{items}</ul></div>'
-
-
-def table_of(head: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> str:
-    """A table that scrolls sideways where the screen is narrow; cells are HTML already."""
-    top = "".join(f'<th scope="col">{escape(each)}</th>' for each in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return (
-        f'<div class="qa-table" tabindex="0" role="region" aria-label="{escape(title, quote=True)}">'
-        f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return f'<div class="qa-status qa-left-out"><p>Left out:</p><ul>{items}</ul></div>'

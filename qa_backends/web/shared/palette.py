@@ -12,14 +12,17 @@ from qa_backends.measure.benchmark.plan import REFERENCES
 PINNED = {
     "baseline": "#8a8f98",
     "pruned": "#3b8fd4",
-    "pruned-ort": "#d98c00",
+    "pruned-ort": "#c97f00",
     "pruned-ort-fused": "#c56f9f",
     "pruned-ort-fp16": "#0aa37a",
     "hf-pipeline": "#a08a5c",
 }
 """After Okabe and Ito's palette, which people with colour-blindness can tell apart, on light and on dark."""
-LIGHTNESSES, SATURATION = (0.42, 0.52, 0.62), 0.5
-"""Of colours that derive from a name: to be told from a light and a dark ground, and from each other."""
+LUMINANCES, SATURATION = (0.17, 0.22, 0.28), 0.5
+"""Of colours that derive from a name: a contrast of 3 with the page's light and with its dark ground, as the Web
+Content Accessibility Guidelines ask of graphics, and told from each other."""
+HALVINGS = 12
+"""Of the lightness that has a luminance: closer than a byte can say."""
 APART = 14 / 360
 """Share of the colour circle that a derived hue is apart from the pinned ones at least."""
 STEPS = 720
@@ -35,7 +38,21 @@ def colour(backend: str) -> str:
     if backend in PINNED:
         return PINNED[backend]
     digest = hashlib.sha256(backend.encode()).digest()
-    hue, lightness = _free_hue(int.from_bytes(digest[:4]) / 2**32), LIGHTNESSES[digest[4] % len(LIGHTNESSES)]
+    hue, wanted = _free_hue(int.from_bytes(digest[:4]) / 2**32), LUMINANCES[digest[4] % len(LUMINANCES)]
+    lightness = 0.5
+    for halving in range(HALVINGS):
+        dark = luminance(_shown(hue, lightness)) < wanted
+        lightness += (0.25 if dark else -0.25) / 2**halving
+    return _shown(hue, lightness)
+
+
+def luminance(shown: str) -> float:
+    """Relative luminance of ``#rrggbb``, from 0 to 1, as the Web Content Accessibility Guidelines define it."""
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in _shares(shown)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _shown(hue: float, lightness: float) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, lightness, SATURATION))
 
 
@@ -50,16 +67,16 @@ def _free_hue(share: float) -> float:
 
 
 def _hue(shown: str) -> float:
-    return colorsys.rgb_to_hls(*(part / 255 for part in _rgb(shown)))[0]
+    return colorsys.rgb_to_hls(*_shares(shown))[0]
 
 
-def _rgb(shown: str) -> tuple[int, int, int]:
-    return int(shown[1:3], 16), int(shown[3:5], 16), int(shown[5:7], 16)
+def _shares(shown: str) -> tuple[float, float, float]:
+    return int(shown[1:3], 16) / 255, int(shown[3:5], 16) / 255, int(shown[5:7], 16) / 255
 
 
 def faint(backend: str) -> str:
     """The backend's colour for an area behind its line."""
-    red, green, blue = _rgb(colour(backend))
+    red, green, blue = (round(255 * part) for part in _shares(colour(backend)))
     return f"rgba({red},{green},{blue},{BAND_OPACITY})"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qa_backends.limits import DEVICE_TITLES
+from qa_backends.measure.quality.datasets import TITLES, sha256_of
 
 if TYPE_CHECKING:
-    from qa_backends.measure.results.records import BenchmarkRecord
-    from qa_backends.measure.timing.statistics import Ratio
+    from qa_backends.measure.results.records import BenchmarkRecord, QualityRecord
 
 
 def milliseconds(value: float) -> str:
@@ -25,7 +25,7 @@ def seconds_left(value: float) -> str:
 
 
 def count(number: int, what: str) -> str:
-    """As in "1 point" and "1,000 points"."""
+    """As in "1 question" and "1,000 questions"."""
     return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
@@ -34,9 +34,10 @@ def device_title(device: str) -> str:
     return DEVICE_TITLES.get(device, device)
 
 
-def ratio_cell(ratio: Ratio | None) -> str:
-    """A ratio in a table; a dash where there is none to make."""
-    return "–" if ratio is None else str(ratio)
+def set_title(record: QualityRecord) -> str:
+    """What people call the data set: as where its figures ship, or the name of somebody's file."""
+    known = (title for name, title in TITLES.items() if record.data_sha256 == sha256_of(name))
+    return next(known, record.data)
 
 
 def size(record: BenchmarkRecord) -> str:

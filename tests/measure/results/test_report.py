@@ -49,22 +49,34 @@ def test_the_readme_shows_what_was_measured_and_on_what() -> None:
     text = table(SHIPPED, COST)
     line = cells(text)["pruned-ort"]
     single = {each.tokens: each for each in SHIPPED.rows if (each.name, each.batch) == ("pruned-ort", 1)}
-    assert line[5:8] == [f"{single[length].p50_ms:.1f}" for length in (32, 128, 384)]
+    assert line[8:11] == [f"{single[length].p50_ms:.1f}" for length in (32, 128, 384)]
     best = max(each.questions_per_second for each in SHIPPED.rows if each.name == "pruned-ort" and each.batch > 1)
     assert line[-1].startswith(f"{best:.0f} (batches of ")
     for said in (SHIPPED.machine.processor, SHIPPED.machine.date, f"torch {SHIPPED.machine.versions['torch']}"):
         assert said in text
 
 
+def test_f1_on_both_sets_stands_side_by_side_with_interval_and_difference() -> None:
+    shown = cells(table(SHIPPED, COST))
+    for place, data in ((0, "dev-v2.0.json"), (3, "questions.json")):
+        for each in (record for record in read_quality(ACCURACY) if record.data == data and record.limit is None):
+            f1, difference, agreement = shown[each.name][place : place + 3]
+            assert f1 == f"{each.f1:.1f} [{each.f1_interval.low:.1f}–{each.f1_interval.high:.1f}]"
+            assert difference == (each.f1_difference.spelt() if each.f1_difference else "")
+            assert agreement == (f"{each.agreement:.1f} %" if each.agreement is not None else "")
+    assert shown["hf-pipeline"][:6] == [""] * 6
+
+
 def test_the_model_card_shows_the_difference_of_f1_with_its_interval() -> None:
     text = quality_table()
     head = [cell.strip() for cell in text.splitlines()[0].strip("| ").split("|")]
-    place = head.index("F1 against baseline") - 1
-    shown = {name: line[place] for name, line in cells(text).items()}
-    assert shown["baseline"] == ""
-    measured = {each.name: each.f1_difference for each in read_quality(ACCURACY) if each.data == "dev-v2.0.json"}
-    assert measured["pruned"] is not None and "to" in shown["pruned"]
-    assert shown == {name: str(measured[name] or "") for name in shown}
+    place = head.index("F1 less the baseline's")
+    lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines()[2:]]
+    shown = {(line[0].strip("`"), line[1]): line[place] for line in lines}
+    for data, title in (("dev-v2.0.json", "SQuAD"), ("questions.json", "other texts")):
+        measured = {each.name: each.f1_difference for each in read_quality(ACCURACY) if each.data == data}
+        assert shown["baseline", title] == "" and measured["pruned"] is not None
+        assert shown["pruned", title] == measured["pruned"].spelt()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qa_backends.contract import StageTimes
-from qa_backends.measure.timing.rounds import WARM_UP_RUNS, Samples, blocks_for, take_turns
+from qa_backends.measure.timing.rounds import WARM_UP_RUNS, Samples, blocks_for, take_turns, turns_fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +47,32 @@ def test_where_five_rounds_do_not_fit_nothing_is_claimed() -> None:
     began = time.perf_counter()
     assert list(take_turns({"a": partial(sleeping, 0.1), "b": partial(sleeping, 0.1)}, seconds=0.5)) == []
     assert time.perf_counter() - began < 2
+
+
+def test_where_five_rounds_are_said_to_fit_the_warm_up_leaves_them_their_time() -> None:
+    """Slow backends, of which one run of each may take a thirteenth of the seconds; five rounds need ten of them."""
+    runs = {"a": partial(sleeping, 0.08), "b": partial(sleeping, 0.08)}
+    assert turns_fit(0.2, 2.6)
+    began = time.perf_counter()
+    *_, samples = take_turns(runs, seconds=2.6, one_each_s=0.2, warm_up_share=0.5)
+    assert len(samples.blocks) >= 5 and samples.speed_up("b", "a") is not None
+    assert time.perf_counter() - began < 3.5
+
+
+def test_where_five_rounds_are_known_not_to_fit_nothing_is_run() -> None:
+    calls: list[str] = []
+    assert not turns_fit(0.5, 5.0)
+    assert list(take_turns({"a": run_of(0.5, calls, "a")}, seconds=5.0, one_each_s=0.5)) == []
+    assert calls == []
+    assert list(take_turns({}, seconds=5.0)) == [], "nor where there is nobody to run"
+
+
+def test_measuring_that_turns_out_too_slow_ends_before_its_time() -> None:
+    """Where the first rounds show that the fifth will not be reached, the rest of the time is not spent in vain."""
+    began = time.perf_counter()
+    found = list(take_turns({"a": partial(sleeping, 0.3)}, seconds=2.0, one_each_s=0.1))
+    assert all(len(each.blocks) < 5 for each in found)
+    assert time.perf_counter() - began < 1.8
 
 
 def test_the_time_given_is_kept() -> None:

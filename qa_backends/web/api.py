@@ -1,0 +1,73 @@
+"""The app's endpoints for programs: named values in, JSON out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from qa_backends import catalog
+from qa_backends.asking.answer import answer_json
+from qa_backends.asking.ask import LIVE_SECONDS, ask
+from qa_backends.asking.comparison import comparison_of
+from qa_backends.contract import Query
+from qa_backends.errors import InputError, QAError
+from qa_backends.limits import devices
+
+if TYPE_CHECKING:
+    from qa_backends.asking.ask import Asking
+    from qa_backends.runtime import Runtime
+
+MOST_SECONDS = 60.0
+"""Of turns that a program may ask for, so that others get theirs."""
+
+
+class Endpoints:
+    """What ``gradio_client`` reaches under the functions' names."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def answer(
+        self, question: str, context: str, backend: str = catalog.PRESELECTED[-1], family: str = "", device: str = ""
+    ) -> dict[str, Any]:
+        """One backend's answer. ``family`` and ``device`` may be empty for the defaults."""
+        found = self._asked(question, context, [backend], family, device, 0.0)
+        (outcome,) = found.outcomes
+        if outcome.reading is None:
+            raise gr.Error(outcome.error or "The backend gave no answer.", print_exception=False)
+        return answer_json(outcome.reading, outcome.cold_s)
+
+    def ask(
+        self,
+        question: str,
+        context: str,
+        backends: list[str] = list(catalog.PRESELECTED),  # noqa: B006 - Gradio reads the default, nobody changes it
+        family: str = "",
+        device: str = "",
+        seconds: float = LIVE_SECONDS,
+    ) -> dict[str, Any]:
+        """The comparison that the page draws: a card a backend, with answer, times, ratio and quality, and the fastest.
+
+        The backends take turns for at most ``seconds``; 0 gives single readings. Times are in milliseconds.
+        """
+        found = asdict(comparison_of(self._asked(question, context, backends, family, device, seconds)))
+        return {key: value for key, value in found.items() if key not in ("status", "recorded")}
+
+    def _asked(
+        self, question: str, context: str, backends: list[str], family: str, device: str, seconds: float
+    ) -> Asking:
+        """Raises gr.Error with the sentence of whatever stands in the way."""
+        try:
+            if not 0 <= seconds <= MOST_SECONDS:
+                raise InputError(f"The backends can take turns for 0 to {MOST_SECONDS:.0f} seconds, not {seconds:g}.")
+            resolved = [catalog.resolve(name, family or None) for name in backends]
+            families = {of.name: of for of, _ in resolved}
+            if len(families) > 1:
+                raise InputError("The backends are of several families. Ask one family at a time.")
+            of = next(iter(families.values()), None) or catalog.family(family or catalog.default_family())
+            chosen = catalog.ladder(each for _, each in resolved)
+            return ask(self._runtime, of, chosen, Query(question, context), device or devices()[0], seconds=seconds)
+        except QAError as error:
+            raise gr.Error(str(error), print_exception=False) from error

@@ -1,0 +1,32 @@
+"""A text from a file that a person chose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends.errors import InputError
+from qa_backends.reader.reader import MAX_CONTEXT_CHARS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST_BYTES = 4 * MAX_CONTEXT_CHARS + 3
+"""UTF-8 takes up to four bytes a character, and three for the mark that some editors put first."""
+
+
+def read_text(path: Path) -> str:
+    """Raises InputError for a file that is longer than the page takes, or no text."""
+    with path.open("rb") as file:
+        raw = file.read(MOST_BYTES + 1)
+    limit = f"the limit is {MAX_CONTEXT_CHARS:,} characters. Choose a shorter one, or paste a part of it."
+    if len(raw) > MOST_BYTES:
+        raise InputError(f"{path.name} is too long; {limit}")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name} is no text in UTF-8. Save it as UTF-8, or paste the text.") from error
+    if "\0" in text:
+        raise InputError(f"{path.name} is no text. Choose a .txt or .md file, or paste the text.")
+    if len(text) > MAX_CONTEXT_CHARS:
+        raise InputError(f"{path.name} has {len(text):,} characters; {limit}")
+    return text.replace("\r\n", "\n")

@@ -1,0 +1,131 @@
+"""Whoever asks an English model about another language is told; whoever writes English, code or names is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from helpers import ROOT
+
+from qa_backends import catalog
+from qa_backends.asking.language import language_notice, looks_like
+
+LATIN = {
+    "German": "Die Stadt liegt am Ufer des Flusses und wurde im zwölften Jahrhundert gegründet. Heute leben dort mehr "
+    "als zweihunderttausend Menschen, von denen viele in der Industrie arbeiten. Der alte Markt ist nach dem "
+    "Krieg wieder aufgebaut worden, und die Brücke verbindet ihn mit dem neuen Bahnhof.",
+    "French": "La ville se trouve au bord du fleuve et fut fondée au douzième siècle. Aujourd'hui, plus de deux cent "
+    "mille personnes y vivent, dont beaucoup travaillent dans l'industrie. Le vieux marché a été reconstruit "
+    "après la guerre, et le pont le relie à la nouvelle gare.",
+    "Spanish": "La ciudad se encuentra a orillas del río y fue fundada en el siglo doce. Hoy viven allí más de "
+    "doscientas mil personas, muchas de las cuales trabajan en la industria. El viejo mercado fue "
+    "reconstruido después de la guerra, y el puente lo une con la nueva estación.",
+    "Italian": "La città si trova sulla riva del fiume e fu fondata nel dodicesimo secolo. Oggi vi abitano più di "
+    "duecentomila persone, molte delle quali lavorano nell'industria. Il vecchio mercato è stato ricostruito "
+    "dopo la guerra, e il ponte lo collega con la nuova stazione.",
+    "Portuguese": "A cidade fica à margem do rio e foi fundada no século doze. Hoje vivem ali mais de duzentas mil "
+    "pessoas, muitas das quais trabalham na indústria. O velho mercado foi reconstruído depois da guerra, e a ponte "
+    "o liga com a nova estação.",
+    "Dutch": "De stad ligt aan de oever van de rivier en werd in de twaalfde eeuw gesticht. Tegenwoordig wonen er meer "
+    "dan tweehonderdduizend mensen, van wie velen in de industrie werken. De oude markt is na de oorlog weer "
+    "opgebouwd, en de brug verbindt hem met het nieuwe station.",
+}
+SCRIPTS = {
+    "Cyrillic letters": "Город стоит на берегу реки и был основан в двенадцатом веке. Сегодня здесь живут люди.",
+    "Greek letters": "Η πόλη βρίσκεται στην όχθη του ποταμού και ιδρύθηκε τον δωδέκατο αιώνα.",
+    "Arabic letters": "تقع المدينة على ضفة النهر وقد تأسست في القرن الثاني عشر.",
+    "Hebrew letters": "העיר שוכנת על גדת הנהר ונוסדה במאה השתים עשרה.",
+    "Devanagari letters": "यह शहर नदी के किनारे बसा है और बारहवीं शताब्दी में स्थापित हुआ था।",
+    "Chinese characters (Han)": "这座城市位于河岸边，建于十二世纪。今天有二十多万人居住在这里，其中许多人在工厂工作。",
+    "Japanese characters (kana)": "この町は川のほとりにあり、十二世紀に建てられました。今では大勢の人が住んでいます。",
+    "Korean letters (Hangul)": "이 도시는 강가에 자리 잡고 있으며 십이 세기에 세워졌다. 오늘날 이십만 명이 산다.",
+    "Thai letters": "เมืองนี้ตั้งอยู่ริมแม่น้ำและก่อตั้งขึ้นในศตวรรษที่สิบสอง",
+}
+
+
+@pytest.mark.parametrize("language", LATIN)
+def test_a_paragraph_is_known_by_its_commonest_words(language: str) -> None:
+    assert looks_like(LATIN[language]) == language
+    assert looks_like(LATIN[language].upper()) == language
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_text_in_other_letters_is_known_by_them(script: str) -> None:
+    assert looks_like(SCRIPTS[script]) == script
+    assert looks_like(SCRIPTS[script] + " (BBC News)") == script, "a name in Latin letters changes nothing"
+
+
+def test_whoever_asks_english_models_is_told_in_a_sentence() -> None:
+    assert language_notice(LATIN["German"], "en") == (
+        "This text looks like German. The models were trained on English, so expect poor answers."
+    )
+    assert language_notice(SCRIPTS["Greek letters"], "en").startswith("This text is written in Greek letters. The mod")
+
+
+def test_of_models_whose_language_is_not_known_nothing_is_said() -> None:
+    assert language_notice(LATIN["German"], "") == ""
+    assert language_notice(LATIN["German"], "xx") == ""
+
+
+def test_the_families_that_ship_know_english_and_an_own_one_need_not_say() -> None:
+    assert {each.name: each.language for each in catalog.families()}.items() >= {("minilm", "en"), ("bert-large", "en")}
+    assert catalog.Family("own", "Own", ()).language == ""
+
+
+def test_no_text_that_ships_is_flagged() -> None:
+    texts = [each["context"] for each in json.loads((ROOT / "assets" / "examples.json").read_text(encoding="utf-8"))]
+    for file in (ROOT / "assets").glob("questions*.json"):
+        data = json.loads(file.read_text(encoding="utf-8"))["data"]
+        texts += [each["context"] for article in data for each in article["paragraphs"]]
+    assert len(texts) > 40
+    assert [text[:60] for text in texts if language_notice(text, "en")] == []
+
+
+ENGLISH_WITH_FRENCH_NAMES = (
+    "Charles de Gaulle met Valéry Giscard d'Estaing and Jean de Lattre de Tassigny in the Hôtel de la Marine, near the "
+    "Place de la Concorde, before they went to the Musée des Beaux-Arts et d'Archéologie de Besançon for the evening."
+)
+NAMES = (
+    "María de la Cruz; Juan de los Santos; Leonardo da Vinci; Charles de Gaulle; Ludwig van Beethoven; "
+    "Vasco da Gama; Miguel de Cervantes; Jean de La Fontaine; Catherine de' Medici; Walther von der Vogelweide; "
+    "Vincent van Gogh; Antoine de Saint-Exupéry; Garcilaso de la Vega; Hernando de Soto; Simone de Beauvoir"
+)
+CODE = """
+def fibonacci(n: int) -> list[int]:
+    if n <= 0: return []
+    values = [0, 1]
+    while len(values) < n: values.append(values[-1] + values[-2])
+    return values[:n]
+for index, value in enumerate(fibonacci(10)): print(f"{index}: {value}", end=", ")
+SELECT id, name FROM users WHERE age > 30 ORDER BY name DESC LIMIT 10; const un = que => que.map(e => e.id)
+"""
+NUMBERS = "Q1 2021 | 1,204.5 | 33.1 %\nQ2 2021 | 1,310.0 | 35.9 %\nQ3 2021 | 1,402.2 | 36.0 %\n" * 20
+SHORT = "Die Katze schläft auf dem Sofa und der Hund im Garten."
+ENGLISH = (
+    "The city lies on the bank of the river and was founded in the twelfth century. Today many thousands of people "
+    "live there, many of whom work in industry. The old market was rebuilt after the war."
+)
+MIXED = f"{LATIN['German']} {ENGLISH}"
+QUOTING = (
+    "The inscription on the wall reads Γνῶθι σεαυτόν, which is Greek for know thyself, and the word школа on the door "
+    "beside it is Russian for school; both were painted by the same pupil in the spring of 1987."
+)
+LOREM = (
+    "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore "
+    "magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea commodo."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [ENGLISH_WITH_FRENCH_NAMES, NAMES, CODE, NUMBERS, SHORT, MIXED, QUOTING, LOREM, "你好", "", "\ud800 🙂 " * 50],
+    ids=["English with French names", "names", "code", "numbers", "a short text", "half English", "quotations",
+         "filler", "two characters", "nothing", "no letters"],
+)  # fmt: skip
+def test_where_it_is_not_clear_nothing_is_said(text: str) -> None:
+    assert language_notice(text, "en") == ""
+
+
+def test_english_is_known_as_such() -> None:
+    """So that nothing being said of a text in English is no accident."""
+    assert looks_like(ENGLISH) == looks_like(ENGLISH_WITH_FRENCH_NAMES) == looks_like(QUOTING) == "English"

@@ -1,0 +1,72 @@
+"""The page on a slow machine: a slow engine behind it, or a slow browser in front of it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from browser.test_page import BOX, ask, finished, in_sight
+from helpers import QUESTION, TEXT, WIDE
+
+from qa_backends.engines.pytorch import PyTorch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page
+
+    from qa_backends.contract import SpanLogits, Windows
+
+    Open = Callable[..., Page]
+
+SLOW_S = 1.0
+THROTTLED = 6
+"""Times slower than it is: what Chrome's own tools take for a cheap phone."""
+
+
+@pytest.fixture
+def slow_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch takes a second more for every forward call, as a large model on an old machine."""
+    quick = PyTorch.forward
+
+    def slowly(engine: PyTorch, windows: Windows) -> SpanLogits:
+        time.sleep(SLOW_S)
+        return quick(engine, windows)
+
+    monkeypatch.setattr(PyTorch, "forward", slowly)
+
+
+@pytest.mark.usefixtures("slow_baseline")
+def test_where_time_is_too_short_for_turns_an_estimate_is_given_and_called_one(page: Page) -> None:
+    ask(page, context=TEXT, question=QUESTION)
+    headline = page.locator("#qa-result .qa-headline")
+    assert headline.locator("strong").inner_text().startswith("≈")
+    assert "an estimate from one reading of each" in headline.inner_text()
+    assert "qa-warn" in (headline.get_attribute("class") or "")
+    assert page.locator("#qa-history .scatterlayer .point").count() == 2
+
+
+@pytest.mark.usefixtures("slow_baseline")
+def test_while_a_slow_backend_answers_the_page_says_so_and_can_be_stopped(page: Page) -> None:
+    page.fill("#qa-context textarea", "It rained all day. " * 1500 + TEXT)  # some twenty windows
+    page.fill(BOX, QUESTION)
+    page.press(BOX, "Enter")
+    page.wait_for_selector("#qa-result [role=status]:has-text('window'):has-text('left')")
+    began = time.monotonic()
+    page.click("#qa-cancel")
+    page.wait_for_selector("#qa-result:has-text('Cancelled')")
+    ask(page, context=TEXT, question=QUESTION)
+    assert time.monotonic() - began < 20 * SLOW_S, "the long text does not go on behind"
+
+
+def test_a_slow_browser_shows_the_same(open_page: Open) -> None:
+    page = open_page()
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": THROTTLED})
+    ask(page, context=TEXT, question=QUESTION)
+    for part in (BOX, "#qa-ask", "#qa-result h2", "#qa-result .qa-headline", "#qa-result .qa-lane >> nth=1"):
+        assert in_sight(page, part), part
+    page.click("button:has-text('Moons of Jupiter')")
+    page.click("button:has-text('Three little pigs')")
+    finished(page, "Who worked a little bit harder?")
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]

@@ -1,0 +1,116 @@
+"""An evaluation taken away holds every answer, and its commands give the same figures again."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import subprocess
+import zipfile
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from measure.invented import quality_record
+from typer.testing import CliRunner
+
+from qa_backends import catalog, cli
+from qa_backends.measure.quality.datasets import read_set
+from qa_backends.measure.quality.evaluation import Asked, evaluate_all
+from qa_backends.measure.quality.export import commands, predictions, whole_evaluation
+from qa_backends.measure.quality.scoring import score_text
+from qa_backends.measure.results.files import QUALITY, as_csv, as_text, read_quality
+from qa_backends.paths import OWN_QUESTIONS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qa_backends.measure.quality.evaluation import Evaluated
+    from qa_backends.runtime import Runtime
+
+LIMIT, SEED = 12, 3
+FILE = "my questions.json"
+
+
+@pytest.fixture(scope="module")
+def results(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> list[Evaluated]:
+    """Two backends on a part of somebody's file."""
+    file = tmp_path_factory.mktemp("upload") / FILE
+    file.write_bytes(OWN_QUESTIONS.read_bytes())
+    asked = Asked(catalog.family("minilm"), "cpu", read_set(file), LIMIT, SEED)
+    return evaluate_all(runtime, asked, [catalog.backend("baseline"), catalog.backend("pruned")]).results
+
+
+def test_every_answer_is_in_it_and_makes_the_figures(results: list[Evaluated], tmp_path: Path) -> None:
+    path = tmp_path / "evaluation.json"
+    path.write_text(as_text(QUALITY, whole_evaluation(results)))
+    records = [each.record for each in results]
+    assert list(read_quality(path)) == records, "it reads as a results file of quality"
+    questions = json.loads(path.read_text())["questions"]
+    by_id = {each.question.id: each.question for each in results[0].scored}
+    assert [each["id"] for each in questions] == list(by_id) and len(by_id) == LIMIT
+    for record in records:
+        told = [each["predicted"][record.backend] for each in questions]
+        assert 100 * sum(each["f1"] for each in told) / LIMIT == pytest.approx(record.f1)
+        assert 100 * sum(each["exact"] for each in told) / LIMIT == pytest.approx(record.exact)
+    for each in questions:
+        assert each["gold"] == [gold.text for gold in by_id[each["id"]].answers]
+        for told in each["predicted"].values():
+            assert (told["exact"], told["f1"]) == score_text(by_id[each["id"]], told["text"])
+
+
+def test_predictions_are_a_file_a_backend_as_squads_own_script_reads_them(results: list[Evaluated]) -> None:
+    with zipfile.ZipFile(io.BytesIO(predictions(results))) as archive:
+        found = {name: json.loads(archive.read(name)) for name in archive.namelist()}
+    assert list(found) == ["minilm-baseline.json", "minilm-pruned.json"]
+    for each, answers in zip(results, found.values(), strict=True):
+        assert answers == {scored.question.id: scored.answer.text for scored in each.scored}
+
+
+def test_the_csv_has_a_line_a_record() -> None:
+    head, *lines = as_csv([quality_record(), quality_record("minilm/pruned", f1=61.5)]).splitlines()
+    assert len(lines) == 2 and "61.5" in lines[1]
+    assert {"backend", "f1", "f1_interval.low", "f1_difference.high", "ran.notes"} <= set(head.split(","))
+
+
+def test_the_commands_give_the_same_figures_again(
+    results: list[Evaluated], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / FILE).write_bytes(OWN_QUESTIONS.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    for line in commands([each.record for each in results], FILE).splitlines():
+        words = shlex.split(line)
+        assert words[:3] == ["python", "-m", "qa_backends"]
+        assert CliRunner().invoke(cli.app, words[3:], catch_exceptions=False).exit_code == 0
+    for again, each in zip(read_quality(tmp_path / "accuracy.json"), results, strict=True):
+        for figure in ("backend", "device", "data_sha256", "limit", "seed", "n", "exact", "f1"):
+            assert getattr(again, figure) == getattr(each.record, figure)
+        compared = each.backend.name != "baseline"
+        assert again.f1_difference == (each.record.f1_difference if compared else None)
+
+
+STAND_IN = """#!/bin/sh
+printf '%s|' "$@" >> "$CALLS"; echo >> "$CALLS"
+"""
+
+
+@pytest.mark.parametrize("names", [["baseline", "pruned", "pruned-ort"], ["pruned", "pruned-ort"], ["baseline"]])
+def test_a_shell_reads_the_lines_as_one_call_a_backend(tmp_path: Path, names: list[str]) -> None:
+    """``python`` is a stand-in that writes down what it is called with."""
+    (tmp_path / "python").write_text(STAND_IN)
+    (tmp_path / "python").chmod(0o755)
+    calls = tmp_path / "calls"
+    lines = commands([replace(quality_record(f"minilm/{name}"), limit=LIMIT, seed=SEED) for name in names], FILE)
+    there = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CALLS": str(calls)}
+    subprocess.run(["sh", "-c", lines], env=there, check=True)
+    found = [line.split("|")[:-1] for line in calls.read_text().splitlines()]
+    assert [each[each.index("--backend") + 1] for each in found] == names
+    for each in found:
+        options = dict(zip(each[3::2], each[4::2], strict=True))
+        told = [options[name] for name in ("--data", "--limit", "--seed", "--family", "--device")]
+        assert told == [FILE, str(LIMIT), str(SEED), "minilm", "cpu"]
+    roles = ["--predictions" if name == "baseline" else "--against" for name in names if "baseline" in names]
+    kept = [each[each.index(role) : each.index(role) + 2] for each, role in zip(found, roles, strict=False)]
+    assert kept == [[role, "baseline-my questions.json"] for role in roles]
+    assert ("--against" in calls.read_text()) == ("baseline" in names and len(names) > 1)

@@ -1,0 +1,103 @@
+"""What the accuracy tab draws: both data sets, how sure each difference is, and what was chosen."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html import unescape
+from typing import Any
+
+import pytest
+from measure.invented import quality_record
+
+from qa_backends.measure.quality.datasets import OWN, SQUAD_V2_DEV, sha256_of
+from qa_backends.measure.results.records import QualityRecord
+from qa_backends.measure.timing.statistics import Difference, Interval
+from qa_backends.web.accuracy import html
+from qa_backends.web.accuracy.shown import OWN_FILE, said_of, shipped, shipped_commands
+
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+def plain(shown: str) -> str:
+    """What a reader sees of it."""
+    return " ".join(unescape(re.sub("<[^>]*>", " ", shown)).split())
+
+
+def squad(**other: Any) -> QualityRecord:
+    return quality_record("minilm/pruned", data_sha256=sha256_of(SQUAD_V2_DEV), n=11_873, **other)
+
+
+def own(**other: Any) -> QualityRecord:
+    return quality_record("minilm/pruned", data_sha256=sha256_of(OWN), n=294, f1_interval=Interval(64.0, 75.0), **other)
+
+
+def test_the_caption_says_which_set_is_which_and_how_closely_each_tells_f1() -> None:
+    said = plain(html.caption([squad(), own()], "Ours."))
+    assert "Ours. Abacus, 2 cores, 24 GiB, 2026-01-02." in said
+    assert "SQuAD : all 11,873 questions of SQuAD v2.0 dev" in said and "known to within 1.0 either way" in said
+    assert "other texts : all 294 questions that ship" in said and "known only to within 5.5 either way" in said
+    part = plain(html.caption([replace(own(), limit=60, seed=3, n=60)], "Yours."))
+    assert "60 drawn at random (seed 3) of the 294 questions" in part
+    assert "all questions in the file" in plain(html.caption([quality_record(data=EVIL)], "Yours."))
+    assert EVIL not in html.caption([quality_record(data=EVIL)], "Yours.")
+    assert html.caption([], "Ours.") == ""
+
+
+@pytest.mark.parametrize(
+    ("difference", "said"),
+    [
+        (Difference(-0.3, -0.8, 0.3), "−0.3 tie [−0.8 to +0.3]"),
+        (Difference(-3.4, -7.0, 0.3), "−3.4 undecided [−7.0 to +0.3]"),
+        (Difference(-2.4, -3.1, -1.7), "−2.4 [−3.1 to −1.7]"),
+    ],
+)
+def test_a_wide_interval_around_nothing_is_no_tie(difference: Difference, said: str) -> None:
+    shown = plain(html.table([squad(f1_difference=difference)]))
+    assert said in shown
+    assert sum(word in shown for word in ("tie", "undecided")) == (said.split()[1] in ("tie", "undecided"))
+
+
+def test_intervals_are_drawn_to_one_scale() -> None:
+    shown = html.table([squad(f1_difference=Difference(-1, -2, 0)), own(f1_difference=Difference(-4, -8, 2))])
+    drawn = re.findall(r"--zero:([\d.]+)%;--low:([\d.]+)%;--width:([\d.]+)%;--at:([\d.]+)%", shown)
+    assert drawn == [("80.0", "60.0", "20.0", "70.0"), ("80.0", "0.0", "100.0", "40.0")]
+
+
+def test_a_baseline_is_not_compared_with_itself_and_names_are_no_markup() -> None:
+    shown = html.table([quality_record(f1_difference=Difference(0, 0, 0), agreement=100.0), quality_record(EVIL)])
+    assert EVIL not in shown
+    first = shown.split("<tbody>")[1].split("</tr>")[0]
+    assert "100.0" not in plain(first) and plain(first).count("–") >= 2
+
+
+def test_what_ships_stands_one_data_set_beside_the_other() -> None:
+    records = shipped()
+    sets = [sha256_of(SQUAD_V2_DEV), sha256_of(OWN)]
+    assert [each.data_sha256 for each in records[:4]] == sets * 2
+    assert [each.name for each in records[:4]] == ["baseline", "baseline", "pruned", "pruned"]
+    lines = shipped_commands(records).splitlines()
+    assert sum("--data squad-v2-dev" in each for each in lines) == sum("--data own" in each for each in lines) == 2
+
+
+def test_what_is_chosen_is_said_in_a_line() -> None:
+    chosen = (["baseline", "pruned"], "minilm", "cpu")
+    assert said_of(*chosen, OWN, 60) == "Baseline + Pruned · MiniLM · CPU · 60 of the app's own 294 questions"
+    assert said_of(*chosen, OWN, None) == "Baseline + Pruned · MiniLM · CPU · the app's own 294 questions"
+    assert said_of(*chosen, OWN_FILE, 0).endswith("the questions of a file of mine")
+
+
+def test_a_shown_excerpt_begins_and_ends_with_whole_words() -> None:
+    from qa_backends import catalog
+    from qa_backends.contract import Answer, Span
+    from qa_backends.measure.quality.evaluation import Differing
+    from qa_backends.measure.quality.scoring import score
+    from qa_backends.squad import GoldAnswer, Question
+
+    context = "before " * 50 + "Rome" + " behind" * 50
+    question = Question("1", "", "Where?", context, (GoldAnswer("Rome", context.index("Rome")),))
+    right = score(question, Answer("Rome", Span(350, 354), 1.0, 0.0, 0.9))
+    pair = catalog.backend("baseline"), catalog.backend("pruned")
+    shown = html.differing([Differing(right, score(question, Answer("", None, 0.0, 1.0, 0.9)))], *pair, asked=1)
+    excerpt = plain(shown.split('class="qa-parts"')[1].split("</p>")[0].partition(">")[2])
+    assert set(excerpt.split()) == {"…", "before", "Rome", "behind"}

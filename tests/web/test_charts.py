@@ -1,0 +1,250 @@
+"""What charts hold and say, on every tab: the records' numbers, the backends' names, and nothing where nothing was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from measure.invented import benchmark_record
+
+from qa_backends.measure.benchmark.plan import BenchmarkPlan
+from qa_backends.measure.results.records import Against, BenchmarkRecord, Quality, Samples
+from qa_backends.measure.timing.statistics import Difference, Interval
+from qa_backends.web.ask.charts import Asked, visit
+from qa_backends.web.benchmark import charts
+from qa_backends.web.page import SYSTEM_FONTS
+from qa_backends.web.shared.charts import LINE_PX, plotted_px, ticks
+from qa_backends.web.shared.lines import Axis, spread
+from qa_backends.web.shared.palette import PINNED, colour, luminance
+from qa_backends.web.shared.shipped import shipped_benchmark
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EVIL = "<img src=x onerror=alert(1)>"
+RATIO = Against(2.0, 1.9, 2.1, 31, "minilm/baseline")
+FAST = {"against_baseline": RATIO, "against_previous": RATIO}
+QUALITY = Quality("cpu", "dev", 11_873, 65.0, Interval(64.0, 66.0), 68.5, Interval(67.7, 69.3), 91.25,
+                  Difference(-0.3, -0.8, 0.2))  # fmt: skip
+
+
+def row(name: str, tokens: int | None, p50: float, **other: Any) -> BenchmarkRecord:
+    samples = Samples((0.1,) * 11, (p50 - 0.3,) * 11, (0.2,) * 11)
+    plain = {"backend": f"minilm/{name}", "tokens": tokens, "p90_ms": p50 * 1.2, "quality": QUALITY,
+             "against_baseline": None, "samples_ms": samples}  # fmt: skip
+    return benchmark_record(p50, **{**plain, **other})
+
+
+ROWS = [
+    row("baseline", 32, 8.0), row("pruned", 32, 4.0, **FAST), row("hf-pipeline", 32, 9.0, quality=None, bytes=None),
+    row("baseline", 128, 18.0), row("pruned", 128, 9.0, **FAST),
+    row("pruned-ort", 128, 8.0, against_baseline=RATIO, against_previous=replace(RATIO, backend="minilm/pruned")),
+    row("baseline", 128, 80.0, batch=8, questions=8, questions_per_second=100.0),
+    row("baseline", None, 40.0, batch=4, questions=16, order="arrival", padding=0.4, questions_per_second=50.0),
+    row("baseline", None, 30.0, batch=4, questions=16, order="sorted", padding=0.1, questions_per_second=70.0),
+]  # fmt: skip
+THREE = ("pruned-ort", "pruned-ort-fused", "pruned-ort-fp16")
+ALIKE = [row(name, tokens, tokens / 10 + number / 1000) for number, name in enumerate(THREE) for tokens in (32, 128)]
+"""Three backends that nobody could tell apart by their times."""
+
+
+def asked(tokens: int, **ms: float) -> Asked:
+    latencies = {("minilm", name.replace("_", "-"), "cpu"): value for name, value in ms.items()}
+    return Asked(f"A question about {tokens} tokens?", tokens, latencies)
+
+
+def every_chart() -> list[Any]:
+    drawn = [each for log in (False, True) for each in charts.drawn(ROWS, 128, log=log)]
+    return [*drawn, visit([asked(40, baseline=10.0)], shipped_benchmark()), visit([], None)]
+
+
+def lines(figure: Any) -> dict[str, tuple[list[float], list[float]]]:
+    return {each.name: (list(each.x), list(each.y)) for each in figure.data if each.name}
+
+
+def said(figure: Any) -> list[str]:
+    return [each.text for each in figure.layout.annotations]
+
+
+def test_latency_has_a_line_a_backend_a_band_and_a_floor_for_those_that_share_it() -> None:
+    figure = charts.latency(ROWS, log=True)
+    assert figure is not None and figure.layout.yaxis.type == "log"
+    assert lines(figure)["Baseline"] == ([32, 128], [8.0, 18.0])
+    assert lines(figure)["transformers pipeline"] == ([32], [9.0])
+    bands = [each for each in figure.data if each.fill == "toself"]
+    assert list(bands[0].y) == [8.0 * 1.2, 18.0 * 1.2, 18.0, 8.0]
+    same = charts.latency([replace(each, floor_ms=(each.tokens or 0) / 40) for each in ALIKE], log=False)
+    assert same is not None
+    (floor,) = [each for each in same.data if "compute floor" in (each.hovertemplate or "")]
+    assert (list(floor.x), list(floor.y)) == ([32, 128], [0.8, 3.2])
+    assert "Pruned, ONNX, Pruned, fused, Pruned, fused, FP16" in floor.hovertemplate
+
+
+def test_batches_are_shown_per_question_and_per_second_at_the_length_they_were_measured() -> None:
+    each, rate = charts.per_question(ROWS), charts.throughput(ROWS)
+    assert each is not None and rate is not None
+    assert lines(each)["Baseline"] == ([1, 8], [18.0, 10.0])
+    assert lines(rate)["Baseline"][1][1] == 100.0
+    assert "at 128 tokens" in each.layout.title.text
+
+
+def test_the_steps_say_size_f1_and_both_ratios() -> None:
+    figure = charts.ladder(ROWS, 128)
+    assert figure is not None
+    assert [each.x[0] for each in figure.data] == [18.0, 9.0, 8.0]
+    first, second, third = said(figure)
+    assert "Baseline" in first and "18.0 ms · 45.0 MB · F1 68.5" in first and "measured against" in first
+    assert f"{RATIO.ratio} to the baseline" in second and "step before" not in second
+    assert "to the step before" in third
+    at_32 = charts.ladder(ROWS, 32)
+    assert at_32 is not None and [each.x[0] for each in at_32.data] == [8.0, 4.0], "a reference is no step"
+
+
+def test_quality_and_parts_follow_the_length_that_is_chosen() -> None:
+    quality, parts = charts.quality(ROWS, 32), charts.parts(ROWS, 32)
+    assert quality is not None and parts is not None
+    assert {each.name: (each.x[0], each.y[0]) for each in quality.data} == {
+        "Pruned": (4.0, 68.5), "Baseline": (8.0, 68.5),
+    }  # fmt: skip
+    assert "11,873 questions of dev" in quality.layout.title.text.replace("<br>", " ")
+    baseline = [each.x[0] for each in parts.data if each.name == "Baseline"]
+    assert baseline == pytest.approx([100 * 0.1 / 8, 100 * 7.7 / 8, 100 * 0.2 / 8])
+    assert "tokenise 1 % · model 96 % · decode 2 %" in said(parts)[0]
+
+
+def test_mixed_lengths_show_what_sorting_wins() -> None:
+    figure = charts.mixed(ROWS)
+    assert figure is not None
+    assert [each.x[0] for each in figure.data] == [50.0, 70.0]
+    assert "50 as they come, 70 sorted by length" in said(figure)[0]
+    assert "40% padding" in figure.layout.title.text and "10% padding" in figure.layout.title.text
+
+
+def test_what_was_not_measured_is_no_empty_frame_but_a_sentence() -> None:
+    assert charts.drawn([], 128, log=False) == [None] * 7
+    single = [each for each in ROWS if each.batch == 1]
+    assert charts.per_question(single) is None and charts.throughput(single) is None and charts.mixed(single) is None
+    wanted = charts.to_fill(BenchmarkPlan("minilm", batches=(1,)), [replace(each, quality=None) for each in single])
+    assert [any(word in each for each in wanted) for word in ("two batch sizes", "mixed lengths", "F1")] == [True] * 3
+    assert charts.to_fill(BenchmarkPlan("minilm", batches=(1, 8), mixed=True), ROWS) == []
+
+
+def test_before_anybody_asked_the_visit_is_a_sentence_without_axes() -> None:
+    figure = visit([], shipped_benchmark())
+    assert not figure.data and "Ask something" in figure.layout.title.text
+    assert figure.layout.xaxis.visible is figure.layout.yaxis.visible is False
+    assert figure.layout.height < 100
+
+
+def test_the_visit_has_a_dot_a_question_a_line_a_backend_and_the_shipped_benchmark_behind() -> None:
+    figure = visit([asked(90, baseline=12.0), asked(40, baseline=6.0), asked(90, baseline=16.0)], shipped_benchmark())
+    (dots,) = [each for each in figure.data if each.mode == "markers"]
+    assert (dots.name, list(dots.x), list(dots.y)) == ("Baseline", [90, 40, 90], [12.0, 6.0, 16.0])
+    behind, line = [each for each in figure.data if each.mode == "lines"]
+    assert (list(line.x), list(line.y)) == ([40, 90], [6.0, 14.0]), "through the median at each length"
+    assert list(behind.x) == sorted(behind.x) and len(behind.x) > 3 and behind.opacity < 0.5
+    assert figure.layout.xaxis.range[1] == 90, "what was asked fills the chart"
+    assert "on its own machine" in figure.layout.title.text
+
+
+def test_the_visit_does_not_mix_families() -> None:
+    other = Asked("Who?", 40, {("bert-large", "baseline", "cpu"): 80.0})
+    figure = visit([asked(40, baseline=10.0), other], None)
+    dots = [each for each in figure.data if each.mode == "markers"]
+    assert [each.name for each in dots] == ["Baseline", "Baseline (bert-large)"]
+    assert len({each.marker.symbol for each in dots}) == 2, "their colour is the same"
+
+
+def test_every_chart_has_the_pages_font_and_nothing_to_drag() -> None:
+    for figure in every_chart():
+        assert figure.layout.font.family == ", ".join(SYSTEM_FONTS)
+        assert figure.layout.xaxis.fixedrange and figure.layout.yaxis.fixedrange and figure.layout.dragmode is False
+        sizes = [each.font.size for each in figure.layout.annotations] + [figure.layout.font.size]
+        assert min(sizes) >= 12
+
+
+def test_lines_that_coincide_are_striped_in_turn_and_others_are_not() -> None:
+    figure = charts.latency([*ALIKE, row("baseline", 32, 30.0), row("baseline", 128, 60.0)], log=False)
+    assert figure is not None
+    drawn = {each.name: each for each in figure.data if each.mode == "lines+markers"}
+    assert drawn.pop("Baseline").line.dash == "solid"
+    assert [shown_by(each.line.dash) for each in drawn.values()] == [{0}, {1}, {2}]
+    sizes = [each.marker.size for each in drawn.values()]
+    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 3, "each marker is a ring around the next"
+
+
+def shown_by(dash: str) -> set[int]:
+    """Which thirds of the pattern the line covers."""
+    gaps = [float(each.removesuffix("px")) for each in dash.split(",")]
+    whole, at, covered = sum(gaps), 0.0, set()
+    for number, length in enumerate(gaps):
+        if number % 2 == 0 and length:
+            covered |= {third for third in range(3) if at < (third + 0.5) * whole / 3 < at + length}
+        at += length
+    return covered
+
+
+@pytest.mark.parametrize("devices", [("cpu",), ("cpu", "cuda")], ids=["6 lines", "12 lines"])
+def test_names_stand_apart_within_the_chart(devices: Sequence[str]) -> None:
+    shipped = shipped_benchmark()
+    assert shipped is not None
+    rows = [replace(each, device=device) for each in shipped.rows for device in devices]
+    for figure in charts.drawn(rows, 128, log=False)[0:6:4]:
+        assert figure is not None
+        room = plotted_px(figure)
+        spans = sorted(
+            (each.y * room - half, each.y * room + half)
+            for each in figure.layout.annotations
+            if (half := LINE_PX * (1 + each.text.count("<br>")) / 2)
+        )
+        assert len(spans) == 6 * len(devices)
+        assert spans[0][0] >= -0.01 and spans[-1][1] <= room + 0.01
+        assert all(below[1] <= above[0] + 0.01 for below, above in pairwise(spans))
+
+
+@given(some.lists(some.tuples(some.floats(0, 200), some.floats(10, 30)), min_size=1, max_size=8))
+def test_what_is_spread_keeps_its_order_its_distance_and_its_frame(things: list[tuple[float, float]]) -> None:
+    wanted, sizes = [each for each, _ in things], [size for _, size in things]
+    centres = spread(wanted, sizes, 250)
+    assert min(centre - size / 2 for centre, size in zip(centres, sizes, strict=True)) >= -1e-6
+    assert max(centre + size / 2 for centre, size in zip(centres, sizes, strict=True)) <= 250 + 1e-6
+    for one, other in pairwise(sorted(range(len(things)), key=lambda each: wanted[each])):
+        assert centres[other] - centres[one] >= (sizes[one] + sizes[other]) / 2 - 1e-6
+
+
+def test_what_has_room_stays_where_it_is_wanted() -> None:
+    assert spread([20, 100, 200], [16, 16, 16], 250) == [20, 100, 200]
+    assert spread([100, 100], [20, 20], 250) == [90, 110]
+
+
+def test_an_axis_names_its_ends_and_what_has_room_between() -> None:
+    lengths = [32, 64, 128, 256, 384, 512]
+    axis = Axis.across(lengths)
+    assert ticks(lengths, [axis.share(each) for each in lengths]) == [32, 128, 256, 384, 512]
+    assert ticks([1, 9, 10], [0.0, 0.95, 1.0]) == [1, 10]
+    assert ticks([5], [0.5]) == [5]
+    assert Axis.up([1.5, 80], log=True).marks == (2, 5, 10, 20, 50)
+
+
+@given(some.text(min_size=1, max_size=30))
+def test_colours_stand_out_from_a_light_and_a_dark_ground(name: str) -> None:
+    """By 3 to 1, as graphics should, from white and from the darker theme's blocks."""
+    for shown in (colour(name), *PINNED.values()):
+        assert 1.05 / (luminance(shown) + 0.05) >= 3
+        assert (luminance(shown) + 0.05) / (luminance("#1f2937") + 0.05) >= 3
+
+
+def test_luminance_is_that_of_the_guidelines() -> None:
+    assert luminance("#ffffff") == pytest.approx(1) and luminance("#000000") == 0
+    assert luminance("#808080") == pytest.approx(0.2159, abs=1e-4)
+
+
+def test_names_and_questions_are_never_markup() -> None:
+    figures = [*charts.drawn([row(EVIL, 32, 5.0), row(EVIL, 32, 9.0, batch=2)], 32, log=False),
+               visit([Asked("Who?", 40, {(EVIL, EVIL, EVIL): 5.0})], None)]  # fmt: skip
+    shown = [each.to_json().replace("\\u003c", "<") for each in figures if each is not None]
+    assert len(shown) == 7 and not any("<img" in each for each in shown)

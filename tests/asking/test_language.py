@@ -55,6 +55,10 @@ def test_a_text_in_other_letters_is_known_by_them(script: str) -> None:
     assert looks_like(SCRIPTS[script] + " (BBC News)") == script, "a name in Latin letters changes nothing"
 
 
+def test_japanese_is_known_by_a_few_kana_among_many_chinese_characters() -> None:
+    assert looks_like("東京都知事選挙管理委員会は、投票所入場整理券を発送した。") == "Japanese characters (kana)"
+
+
 def test_whoever_asks_english_models_is_told_in_a_sentence() -> None:
     assert language_notice(LATIN["German"], "en") == (
         "This text looks like German. The models were trained on English, so expect poor answers."
@@ -100,12 +104,13 @@ for index, value in enumerate(fibonacci(10)): print(f"{index}: {value}", end=", 
 SELECT id, name FROM users WHERE age > 30 ORDER BY name DESC LIMIT 10; const un = que => que.map(e => e.id)
 """
 NUMBERS = "Q1 2021 | 1,204.5 | 33.1 %\nQ2 2021 | 1,310.0 | 35.9 %\nQ3 2021 | 1,402.2 | 36.0 %\n" * 20
-SHORT = "Die Katze schläft auf dem Sofa und der Hund im Garten."
+SHORT = "Die Katze schläft auf dem Sofa, und der Hund ist nicht im Garten."
+ADDRESSES = "anna@shop.com; ben@shop.com; carla@shop.com; dora@mail.com; emil@mail.com; fritz@mail.com; " * 3
 ENGLISH = (
     "The city lies on the bank of the river and was founded in the twelfth century. Today many thousands of people "
     "live there, many of whom work in industry. The old market was rebuilt after the war."
 )
-MIXED = f"{LATIN['German']} {ENGLISH}"
+MIXED = f"{LATIN['German']} {ENGLISH} {LATIN['German']}"
 QUOTING = (
     "The inscription on the wall reads Γνῶθι σεαυτόν, which is Greek for know thyself, and the word школа on the door "
     "beside it is Russian for school; both were painted by the same pupil in the spring of 1987."
@@ -116,12 +121,31 @@ LOREM = (
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [ENGLISH_WITH_FRENCH_NAMES, NAMES, CODE, NUMBERS, SHORT, MIXED, QUOTING, LOREM, "你好", "", "\ud800 🙂 " * 50],
-    ids=["English with French names", "names", "code", "numbers", "a short text", "half English", "quotations",
-         "filler", "two characters", "nothing", "no letters"],
-)  # fmt: skip
+LIST = (
+    "Müller und Söhne, Bremen; Becker mit Partnern, Bonn; Haus zur Sonne, Trier; Kunst im Hof, Mainz; Essen nach Maß, Ulm; "
+    + "; ".join(
+        f"{name} GmbH, {town}" for name in ("Weber", "Schulze", "Krause") for town in ("Köln", "Jena", "Hof", "Kiel")
+    )
+)
+UNCLEAR = {
+    "English with French names": ENGLISH_WITH_FRENCH_NAMES,
+    "names": NAMES,
+    "code": CODE,
+    "numbers": NUMBERS,
+    "addresses": ADDRESSES,
+    "a short text": SHORT,
+    "half English": MIXED,
+    "quotations": QUOTING,
+    "filler": LOREM,
+    "a list with a few words": LIST,
+    "three scripts": f"{SCRIPTS['Cyrillic letters']} {SCRIPTS['Greek letters']} {ENGLISH[:70]}",
+    "two characters": "你好",
+    "no letters": "\ud800 🙂 " * 50,
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("text", UNCLEAR.values(), ids=UNCLEAR)
 def test_where_it_is_not_clear_nothing_is_said(text: str) -> None:
     assert language_notice(text, "en") == ""
 

@@ -58,7 +58,7 @@ def in_sight(page: Page, selector: str) -> bool:
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1280x900", "390x844"])
 def test_question_button_verdict_and_race_share_one_screen(open_page: Open, size: dict[str, int]) -> None:
     page = open_page(size=size)
-    seen = (BOX, "#qa-ask", "#qa-result h2", "#qa-result .qa-headline", "#qa-result .qa-lane >> nth=1")
+    seen = (BOX, "#qa-ask", "#qa-result h2", "#qa-result .qa-headline", "#qa-result li.qa-lane >> nth=1")
     assert [part for part in seen if not in_sight(page, part)] == [], "before anybody asked"
     ask(page, question="Who called at the straw house?")
     assert page.evaluate("scrollY") == 0
@@ -69,7 +69,7 @@ def test_question_button_verdict_and_race_share_one_screen(open_page: Open, size
 def test_an_example_is_asked_at_once_and_compared(page: Page) -> None:
     page.click("button:has-text('Moons of Jupiter')")
     finished(page, "Which moon is wider than the planet Mercury?")
-    lanes = page.locator("#qa-result .qa-lane")
+    lanes = page.locator("#qa-result li.qa-lane")
     assert lanes.count() == 2
     for number in range(2):
         assert "ms" in lanes.nth(number).locator(".qa-bar").inner_text()
@@ -208,6 +208,14 @@ def test_a_question_that_pruning_changes_is_found_and_asked(page: Page) -> None:
     first, second = page.locator("#qa-result .qa-answer").all_inner_texts()
     assert first != second
     page.wait_for_selector("#qa-result .qa-headline.qa-warn")
+
+
+def test_the_copied_python_asks_the_app_where_it_is_seen(page: Page, url: str) -> None:
+    seen = url.replace("127.0.0.1", "localhost")
+    page.goto(f"{seen}?{urlencode({'q': QUESTION, 'c': TEXT})}")
+    finished(page, QUESTION)
+    page.click("button:has-text('Copy as code')")
+    page.wait_for_selector(f".cm-content:has-text('Client(\\'{seen}')")
 
 
 def open_file(page: Page, path: Path) -> None:

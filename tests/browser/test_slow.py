@@ -64,7 +64,7 @@ def test_a_slow_browser_shows_the_same(open_page: Open) -> None:
     page = open_page()
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": THROTTLED})
     ask(page, context=TEXT, question=QUESTION)
-    for part in (BOX, "#qa-ask", "#qa-result h2", "#qa-result .qa-headline", "#qa-result .qa-lane >> nth=1"):
+    for part in (BOX, "#qa-ask", "#qa-result h2", "#qa-result .qa-headline", "#qa-result li.qa-lane >> nth=1"):
         assert in_sight(page, part), part
     page.click("button:has-text('Moons of Jupiter')")
     page.click("button:has-text('Three little pigs')")

@@ -6,6 +6,8 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from browser.test_accessibility import COLOURS
+from helpers import NARROW
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -161,8 +163,6 @@ WHERE = """(box, selector) => {
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_first_column_and_the_head_stay_in_place_and_nothing_shows_through(open_page: Any, theme: str) -> None:
-    from helpers import NARROW
-
     table = opened(open_page(f"?__theme={theme}", NARROW), BENCHMARK)
     first, above = "tbody tr:nth-child(12) td", "th:nth-child(7)"
     table.scroll_into_view_if_needed()
@@ -236,24 +236,14 @@ def test_numbers_end_at_the_same_place_with_digits_of_one_width(page: Page, tabl
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("table", [BENCHMARK, ACCURACY])
 def test_what_is_soft_or_amber_in_a_table_can_be_read(open_page: Any, table: str, theme: str) -> None:
-    """The contrast of text with its ground, as WCAG 2.2 defines it, is 4.5 at least."""
+    """Also what axe leaves undecided, since the cues lie over it."""
     shown = opened(open_page(f"?__theme={theme}"), table)
     found = shown.evaluate(
-        """table => {
-          const parts = colour => colour.match(/[\\d.]+/g).map(Number);
-          const light = colour => parts(colour).slice(0, 3).map(each => each / 255)
-            .map(each => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4)
-            .reduce((sum, each, place) => sum + each * [0.2126, 0.7152, 0.0722][place], 0);
-          const ground = each => {
-            const own = getComputedStyle(each).backgroundColor;
-            return parts(own)[3] === 0 ? ground(each.parentElement) : own;
-          };
+        f"""table => {{
+          {COLOURS}
           const kinds = ['td', 'td small', 'td em', 'th button', 'th span', 'td:last-child', '.qa-shown', 'label'];
-          return Object.fromEntries(kinds.map(kind => table.querySelector(kind)).filter(Boolean).map(each => {
-            const [a, b] = [light(getComputedStyle(each).color), light(ground(each))].sort((x, y) => y - x);
-            return [each.tagName + '.' + each.className, (a + 0.05) / (b + 0.05)];
-          }));
-        }"""
+          return kinds.map(kind => table.querySelector(kind))
+            .map(each => contrast(getComputedStyle(each).color, ground(each)));
+        }}"""
     )
-    assert len(found) >= 6
-    assert {kind: ratio for kind, ratio in found.items() if ratio < 4.5} == {}
+    assert min(found) >= 4.5, found

@@ -145,6 +145,7 @@ def test_an_estimate_is_called_one_and_is_no_more_than_that_while_turns_are_to_c
         ((FAST,), "choose the baseline too"),
         ((replace(BASE, latency_ms=None, error="It broke."), FAST), "the baseline could not answer"),
         ((BASE,), ""),
+        ((BASE, replace(FAST, latency_ms=None, speed_up=None, error="It broke.")), "no other backend could answer"),
     ],
 )
 def test_without_a_baseline_to_compare_with_there_is_a_time_and_the_reason(cards: tuple[Card, ...], said: str) -> None:
@@ -156,6 +157,10 @@ def test_when_nobody_answered_the_verdict_says_so() -> None:
     assert verdict(replace(BASE, latency_ms=None, error="It broke.")).title == "No backend could answer"
     waiting = replace(view(replace(BASE, latency_ms=None)), status="Reading the text …")
     assert verdict_of(waiting).title == "waiting for the first answer"
+    early = replace(view(replace(BASE, latency_ms=None, early=True)), status="Baseline: once more, to be timed")
+    assert verdict_of(early).title == "the first answer is being timed"
+    first = replace(view(BASE, replace(FAST, latency_ms=None, speed_up=None)), status="Pruned is answering …")
+    assert verdict_of(first).detail == "the next backend is at work"
 
 
 def test_the_verdict_names_the_fastest_with_the_range_that_holds_for_all() -> None:

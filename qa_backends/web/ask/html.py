@@ -45,9 +45,9 @@ def result(view: Comparison, race: int = 0) -> str:
     pace = f" They grew at {_pace(factor)}." if race and timed else ""
     return (
         f'<section class="qa-result" aria-label="Result"><header><h2 dir="auto">“{escape(view.question)}”</h2>'
-        f"{status if view.status else facts}</header>{_headline(verdict)}{_trap(view)}{_notice(view.notice)}"
+        f"{status if view.status else facts}</header>{_headline(verdict)}"
         f'<div class="qa-lane qa-heads" aria-hidden="true">{_heads(sets)}</div><ol class="qa-race">{rows}</ol>'
-        f'<p class="qa-soft">Bars: {_parts_named(view)}.{pace}</p></section>'
+        f'{_trap(view)}{_notice(view.notice)}<p class="qa-soft">Bars: {_parts_named(view)}.{pace}</p></section>'
     )
 
 

@@ -7,6 +7,8 @@ asks. So there is one way to ask, and a newer question ends the one before.
 from __future__ import annotations
 
 import random
+import threading
+from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ from qa_backends.errors import InputError, QAError
 from qa_backends.limits import devices
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.quality.evaluation import Differing, find_difference
-from qa_backends.progress import Progress
+from qa_backends.progress import Cancelled, Progress
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.web.ask import charts, html, scripts, share
 from qa_backends.web.ask.upload import read_text
@@ -31,8 +33,6 @@ from qa_backends.web.shared.shipped import shipped_benchmark
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from qa_backends.catalog import Backend
     from qa_backends.runtime import Runtime
 
@@ -43,6 +43,8 @@ WAITING_ROOM = 16
 RUN_TOGETHER: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": WAITING_ROOM}
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 LONGER_SECONDS = 60.0
+VISITORS_KEPT = 1_000
+"""Whose work can be ended; of more than so many at once, the earliest lose their Cancel."""
 HOW_TO_READ = (
     "A time is the median of whole answers (tokenise, model, decode). The backends take turns until the fastest one's "
     f"ratio to the baseline is known within 5 %, or for {LIVE_SECONDS:.0f} seconds. A range such as “3.2 to 3.6 times” "
@@ -76,6 +78,7 @@ class AskTab:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._under_way: dict[str, threading.Event] = {}
         self._draw()
         self._wire()
 
@@ -216,6 +219,7 @@ class AskTab:
         skipped = [gr.skip()] * 4
         view: Comparison | None = None
         drawn_answers = -1
+        stop = self._begun(request)
         try:
             asked = catalog.family(family)
             chosen = catalog.ladder(catalog.resolve(name, family)[1] for name in backends)
@@ -225,10 +229,12 @@ class AskTab:
             states = Worker[Asking](
                 lambda put: ask(
                     self._runtime, asked, chosen, query, device, seconds=seconds,
-                    emit=lambda state: put(state.copy()),
+                    emit=lambda state: put(state.copy()), stopped=stop.is_set,
                 )
             )  # fmt: skip
             for state in states:
+                if stop.is_set():
+                    return
                 view = comparison_of(state)
                 new_answers = len(view.told) > drawn_answers
                 drawn_answers = max(drawn_answers, len(view.told))
@@ -236,6 +242,8 @@ class AskTab:
                 yield (gr.skip(), html.result(view), marks, *skipped, gr.skip())
         except QAError as error:
             yield (gr.skip(), html.trouble(str(error)), "", *skipped, gr.Button(visible=False))
+            return
+        except Cancelled:
             return
         if view is None or not view.answered:
             yield (*[gr.skip()] * 7, gr.Button(visible=False))
@@ -254,23 +262,29 @@ class AskTab:
         )
 
     def find(
-        self, ticket: int, context: str, question: str, backends: list[str], family: str, device: str
-    ) -> Iterator[Updates]:
+        self, ticket: int, context: str, question: str, backends: list[str], family: str, device: str,
+        request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
         """Reads the project's own questions, in random order, until pruning changes an answer; then asks that one."""
         questions = own_questions()
         random.shuffle(questions)
         found: list[Differing | None] = []
         unchanged = [gr.skip()] * 6
+        stop = self._begun(request)
         yield (*unchanged, html.remark("Looking for a question …"), gr.Button(visible=True))
         try:
             asked, baseline = catalog.resolve(catalog.BASELINE, family)
             pair = (baseline, _pruned(family, backends))
             for status in Worker[str](
-                lambda put: found.append(find_difference(self._runtime, asked, pair, device, questions, Progress(put)))
+                lambda put: found.append(
+                    find_difference(self._runtime, asked, pair, device, questions, Progress(put, stop.is_set))
+                )
             ):
                 yield (*unchanged, html.remark(status), gr.skip())
         except QAError as error:
             yield (*unchanged, html.trouble(str(error)), gr.Button(visible=False))
+            return
+        except Cancelled:
             return
         if not found or found[0] is None:
             sentence = f"{baseline.title} and {pair[1].title} agree on all {len(questions)} questions tried."
@@ -287,8 +301,21 @@ class AskTab:
         except InputError as error:
             return gr.skip(), html.trouble(str(error))
 
-    def cancelled(self, visit: Visit) -> tuple[str, Any]:
-        """Says that nothing more comes, above the last result if there is one."""
+    def _begun(self, request: gr.Request) -> threading.Event:
+        """What ends the work that a visitor begins now; it ends their work before. Gradio's own way to cancel an event
+        misses one that is just handing over a drawing."""
+        session = request.session_hash or ""
+        if before := self._under_way.pop(session, None):
+            before.set()
+        while len(self._under_way) >= VISITORS_KEPT:
+            self._under_way.pop(next(iter(self._under_way)), None)
+        stop = self._under_way[session] = threading.Event()
+        return stop
+
+    def cancelled(self, visit: Visit, request: gr.Request) -> tuple[str, Any]:
+        """Ends the visitor's own work, and says so above the last result if there is one."""
+        if stop := self._under_way.pop(request.session_hash or "", None):
+            stop.set()
         last = html.result(visit.last) if visit.last else ""
         return html.remark("Cancelled. Nothing was kept of that question.") + last, gr.Button(visible=False)
 

@@ -40,7 +40,7 @@ def verdict_of(view: Comparison) -> Verdict:
     """As far as it is known; it never leads with a speed that is uncertain, or bought with another answer."""
     if not view.answered:
         if view.status:
-            return Verdict("…", "waiting for the first answer")
+            return Verdict("…", "the first answer is being timed" if view.told else "waiting for the first answer")
         return Verdict("No answer", "No backend could answer", "each one says why below", WARN)
     if view.baseline is None or len(view.cards) == 1:
         return _without_ratio(view)
@@ -53,7 +53,9 @@ def _without_ratio(view: Comparison) -> Verdict:
     title = f"{quickest.title} answered"
     asked = next((card for card in view.cards if card.backend == catalog.BASELINE), None)
     why = ""
-    if len(view.cards) > 1 or asked is None:
+    if view.baseline is not None and len(view.cards) > 1:
+        why = "the next backend is at work" if view.status else "no other backend could answer"
+    elif len(view.cards) > 1 or asked is None:
         why = "choose the baseline too, to compare with it"
     if asked is not None and asked.error:
         why = "the baseline could not answer, so there is nothing to compare with"
@@ -101,7 +103,7 @@ def _held_back(view: Comparison, card: Card, speed: str, detail: str, chips: tup
     if card.same_answer is False:
         return Verdict("The answers differ", f"{card.title} is {speed}, and says something else", detail, WARN, chips)
     if view.busy is not None:
-        title = f"so “{speed}” is not to be relied upon: measure again when it is quiet"
+        title = f"so “{speed}” is not to be relied upon; measure again when it is quiet"
         return Verdict(f"Others took {view.busy:.0%} of this machine", title, detail, WARN, chips)
     return None
 

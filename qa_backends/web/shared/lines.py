@@ -43,7 +43,7 @@ NEAR_PX = 3.5
 STRIPE_PX = 8
 MARKER_PX, RING_PX = 6, 3
 """A marker's width, and how much wider each ring around it is."""
-MOST_TICKS = 6
+MOST_TICKS = 5
 STEPS = (1.0, 2.0, 5.0)
 """What a logarithmic axis names of each power of ten."""
 

@@ -122,7 +122,7 @@ LOREM = (
 
 
 LIST = (
-    "Müller und Söhne, Bremen; Becker mit Partnern, Bonn; Haus zur Sonne, Trier; Kunst im Hof, Mainz; Essen nach Maß, Ulm; "
+    "Müller und Söhne; Becker mit Partnern, Bonn; Haus zur Sonne, Trier; Kunst im Hof, Mainz; Kleidung nach Maß; "
     + "; ".join(
         f"{name} GmbH, {town}" for name in ("Weber", "Schulze", "Krause") for town in ("Köln", "Jena", "Hof", "Kiel")
     )

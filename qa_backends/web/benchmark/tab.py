@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Iterator, Sequence  # at run time too: Gradio reads the signatures of what it calls
 from dataclasses import dataclass, field, replace
@@ -13,16 +12,17 @@ import gradio as gr
 
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
-from qa_backends.limits import DEVICE_TITLES, devices
+from qa_backends.limits import devices
 from qa_backends.measure.benchmark.compare import changes
-from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, PIPELINE, SHOWN_AT, BenchmarkPlan, nearest_length
+from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, SHOWN_AT, BenchmarkPlan, nearest_length
 from qa_backends.measure.benchmark.sweep import Sweep, sweep
 from qa_backends.measure.results.files import BENCHMARK, as_csv, as_text, read_benchmark
 from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
 from qa_backends.web.ask.share import CODE_BOX
 from qa_backends.web.ask.tab import PRIVATE, offer
 from qa_backends.web.benchmark import charts, html
-from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected, said
+from qa_backends.web.benchmark.choices import command_of, plan_of, said_of
+from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.shipped import shipped_benchmark
@@ -276,38 +276,6 @@ class BenchmarkTab:
         content = {WHOLE: as_text(BENCHMARK, shown.benchmark), FLAT: as_csv(shown.benchmark.rows)}
         whole, flat = self._downloads.write(content)
         return whole, flat
-
-
-def plan_of(
-    backends: list[str], family: str, devices: list[str], lengths: list[str], batches: list[str], runs: float,
-    seconds: float, mixed: bool, reference: bool,
-) -> BenchmarkPlan:  # fmt: skip
-    """What the tab's choices ask for. What cannot be measured is found by the plan's own check."""
-    return BenchmarkPlan(
-        family=family, backends=tuple(backends), devices=tuple(devices), lengths=tuple(map(int, lengths)),
-        batches=tuple(map(int, batches)), runs=int(runs or 0), seconds=float(seconds or 0), mixed=mixed,
-        reference=PIPELINE if reference else None,
-    )  # fmt: skip
-
-
-def said_of(plan: BenchmarkPlan) -> str:
-    """What is chosen, in a line with the time it takes at most; or why it cannot be measured."""
-    try:
-        plan.check()
-    except QAError as error:
-        return str(error)
-    minutes = math.ceil(plan.most_seconds / 60)
-    where = "".join(f" + {DEVICE_TITLES[each]}" for each in plan.devices[1:])
-    lengths, batches = (", ".join(map(str, each)) for each in (plan.lengths, plan.batches))
-    return " · ".join([
-        said(list(plan.backends), plan.family, plan.devices[0]) + where, f"{lengths} tokens", f"batches of {batches}",
-        f"{minutes} min at most",
-    ])  # fmt: skip
-
-
-def command_of(benchmark: Benchmark) -> str:
-    """The line that repeats what was measured: of a benchmark that was stopped, that part."""
-    return benchmark.plan.repeating(each.place for each in benchmark.rows).command()
 
 
 def plots(records: Sequence[BenchmarkRecord], at: int, *, log: bool) -> list[Any]:

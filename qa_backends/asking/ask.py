@@ -227,8 +227,7 @@ def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepare
     cost = turn.runtime.get(family, backend, turn.device, turn.progress).cost
     outcome.load_s, outcome.memory_bytes = cost.load_s, cost.memory_bytes
     outcome.build_s = turn.runtime.build_s(family, backend, turn.device)
-    windows = prepared.windows.n_windows
-    turn.progress.say(f"{backend.title} is {'answering' if windows == 1 else f'reading {windows} windows'} …")
+    turn.progress.say(f"{backend.title} is answering …")
     outcome.reading, outcome.cold_s = turn.warm_answer(family, backend, prepared, known)
 
 

@@ -20,7 +20,7 @@ from qa_backends.errors import BackendFailed, QAError
 from qa_backends.limits import limit_threads
 from qa_backends.progress import Cancelled
 from qa_backends.reader.reader import length_batches
-from qa_backends.runtime.telling import Telling
+from qa_backends.runtime.telling import TELL_FROM_S, Telling, roughly
 from qa_backends.runtime.warming import consecutive, first_of_each_shape
 
 if TYPE_CHECKING:
@@ -124,8 +124,12 @@ class Turn:
             known(cold)
             warm = self.answer(family, backend, prepared, f"{backend.title} is timed, reading")
             return warm, cold.times.compute_s
-        follow = Telling(self.progress, f"{backend.title} is warming up on")
-        part = self.answer_all(family, backend, prepared.part(rows), lambda _: consecutive(firsts), follow)
+        count = prepared.windows.n_windows
+        self.progress.say(f"{backend.title} is warming up on {len(rows)} of {count} windows …")
+        part = self.answer_all(family, backend, prepared.part(rows), lambda _: consecutive(firsts))
+        whole_s = part.times.forward_s * count / len(rows)
+        if whole_s > TELL_FROM_S:
+            self.progress.say(f"{backend.title} is reading {count} windows, {roughly(whole_s)} left")
         warm = self.answer(family, backend, prepared, f"{backend.title} is reading")
         share = float(prepared.windows.lengths[rows].sum() / prepared.windows.lengths.sum())
         return warm, warm.times.compute_s - share * warm.times.forward_s + part.times.forward_s

@@ -187,6 +187,23 @@ def test_a_long_reading_says_how_far_it_is_and_how_long_it_will_take(small_famil
     assert reading.n_windows == of[0]
 
 
+def test_how_long_a_long_text_will_take_is_said_as_soon_as_its_first_batches_are_run(
+    small_family: Family, add_engine: AddFile
+) -> None:
+    paced(add_engine, window_s=0.01)
+    said: list[str] = []
+    with Runtime().turn("cpu", Progress(said.append)) as turn:
+        prepared = turn.prepare(small_family, LONG)
+        turn.warm_answer(small_family, PACED[1], prepared)
+    count = prepared.windows.n_windows
+    warming = [re.fullmatch(rf"Pruned is warming up on (\d+) of {count} windows …", each) for each in said]
+    before = [re.fullmatch(rf"Pruned is reading {count} windows, about (\d) s left", each) for each in said]
+    (warmed,), (left,) = ([each for each in found if each] for found in (warming, before))
+    assert int(warmed.group(1)) < count / 2
+    assert int(left.group(1)) in (1, 2, 3)
+    assert any("reading window" in each for each in said[said.index(left.group()) :])
+
+
 def test_what_the_telling_costs_is_in_no_time(small_family: Family, add_engine: AddFile) -> None:
     paced(add_engine, window_s=0.01)
     said: list[str] = []

@@ -88,15 +88,15 @@ def test_the_time_given_is_for_measuring_and_not_for_whoever_looks_on() -> None:
 
     def rounds(looking_s: float) -> Samples:
         last = Samples()
-        for each in take_turns({"a": partial(sleeping, 0.002), "b": partial(sleeping, 0.002)}, seconds=0.8):
+        for each in take_turns({"a": partial(sleeping, 0.002), "b": partial(sleeping, 0.002)}, seconds=1.5):
             time.sleep(looking_s)
             last = each
         return last
 
     undisturbed, watched = rounds(0), rounds(0.1)
     assert len(undisturbed.blocks) >= 5
-    assert len(watched.blocks) > 0.6 * len(undisturbed.blocks)
-    assert watched.spent_s < 1.3
+    assert len(watched.blocks) > 0.5 * len(undisturbed.blocks)
+    assert watched.spent_s < 2.2
 
 
 def test_samples_that_were_handed_out_do_not_grow() -> None:

@@ -25,6 +25,7 @@ from qa_backends.web.ask.tab import PRIVATE, AskTab, offer
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
+from qa_backends.web.shared.stops import Stops
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class AccuracyTab:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._stops: dict[str, threading.Event] = {}
+        self._stops = Stops()
         self._downloads = Downloads()
         self._draw()
         self._wire()
@@ -150,8 +151,7 @@ class AccuracyTab:
         request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
         """Evaluates each backend and shows its line when it is done."""
-        session = request.session_hash or ""
-        stop = self._stops[session] = threading.Event()
+        stop = self._stops.begin(request)
         state: Evaluation | None = None
         shown = 0
         ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
@@ -172,7 +172,7 @@ class AccuracyTab:
             yield {self._progress: problem(str(error)), **ended}
             return
         finally:
-            self._stops.pop(session, None)
+            self._stops.over(request, stop)
         if state is not None:
             yield self._finished(state, stopped=stop.is_set()) | ended
 
@@ -228,8 +228,7 @@ class AccuracyTab:
 
     def stop(self, request: gr.Request) -> Any:
         """Ends the visitor's own evaluation after the questions under way."""
-        if event := self._stops.get(request.session_hash or ""):
-            event.set()
+        self._stops.end(request)
         return gr.Button(interactive=False)
 
     def show(self, measured: Shown | None, one: str, other: str) -> str:

@@ -7,7 +7,6 @@ asks. So there is one way to ask, and a newer question ends the one before.
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from qa_backends.web.ask import charts, html, scripts, share
 from qa_backends.web.ask.upload import read_text
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected, said
 from qa_backends.web.shared.shipped import shipped_benchmark
+from qa_backends.web.shared.stops import Stops
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ WAITING_ROOM = 16
 RUN_TOGETHER: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": WAITING_ROOM}
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 LONGER_SECONDS = 60.0
-VISITORS_KEPT = 1_000
-"""Whose work can be ended; of more than so many at once, the earliest lose their Cancel."""
 HOW_TO_READ = (
     "A time is the median of whole answers (tokenise, model, decode). The backends take turns until the fastest one's "
     f"ratio to the baseline is known within 5 %, or for {LIVE_SECONDS:.0f} seconds. A range such as “3.2 to 3.6 times” "
@@ -78,7 +76,7 @@ class AskTab:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._under_way: dict[str, threading.Event] = {}
+        self._stops = Stops()
         self._draw()
         self._wire()
 
@@ -219,7 +217,7 @@ class AskTab:
         skipped = [gr.skip()] * 4
         view: Comparison | None = None
         drawn_answers = -1
-        stop = self._begun(request)
+        stop = self._stops.begin(request)
         try:
             asked = catalog.family(family)
             chosen = catalog.ladder(catalog.resolve(name, family)[1] for name in backends)
@@ -245,6 +243,8 @@ class AskTab:
             return
         except Cancelled:
             return
+        finally:
+            self._stops.over(request, stop)
         if view is None or not view.answered:
             yield (*[gr.skip()] * 7, gr.Button(visible=False))
             return
@@ -270,7 +270,7 @@ class AskTab:
         random.shuffle(questions)
         found: list[Differing | None] = []
         unchanged = [gr.skip()] * 6
-        stop = self._begun(request)
+        stop = self._stops.begin(request)
         yield (*unchanged, html.remark("Looking for a question …"), gr.Button(visible=True))
         try:
             asked, baseline = catalog.resolve(catalog.BASELINE, family)
@@ -286,6 +286,8 @@ class AskTab:
             return
         except Cancelled:
             return
+        finally:
+            self._stops.over(request, stop)
         if not found or found[0] is None:
             sentence = f"{baseline.title} and {pair[1].title} agree on all {len(questions)} questions tried."
             yield (*unchanged, html.remark(sentence), gr.Button(visible=False))
@@ -301,21 +303,9 @@ class AskTab:
         except InputError as error:
             return gr.skip(), html.trouble(str(error))
 
-    def _begun(self, request: gr.Request) -> threading.Event:
-        """What ends the work that a visitor begins now; it ends their work before. Gradio's own way to cancel an event
-        misses one that is just handing over a drawing."""
-        session = request.session_hash or ""
-        if before := self._under_way.pop(session, None):
-            before.set()
-        while len(self._under_way) >= VISITORS_KEPT:
-            self._under_way.pop(next(iter(self._under_way)), None)
-        stop = self._under_way[session] = threading.Event()
-        return stop
-
     def cancelled(self, visit: Visit, request: gr.Request) -> tuple[str, Any]:
         """Ends the visitor's own work, and says so above the last result if there is one."""
-        if stop := self._under_way.pop(request.session_hash or "", None):
-            stop.set()
+        self._stops.end(request)
         last = html.result(visit.last) if visit.last else ""
         return html.remark("Cancelled. Nothing was kept of that question.") + last, gr.Button(visible=False)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
+from qa_backends.asking.comparison import known_quality
 from qa_backends.limits import DEVICE_TITLES, devices
-from qa_backends.measure.quality.datasets import TITLES
-from qa_backends.measure.results.shipped import shipped_quality
 from qa_backends.web.shared.shipped import shipped_benchmark
 from qa_backends.web.shared.wording import size
 
@@ -36,8 +35,7 @@ def _costs(of: Family, each: Backend) -> list[str]:
     benchmark = shipped_benchmark()
     rows = benchmark.rows if benchmark else ()
     file = next((row for row in rows if row.backend == f"{of.name}/{each.name}" and row.bytes), None)
-    known = [(title, shipped_quality(of, each, data=data)) for data, title in TITLES.items()]
-    f1 = ", ".join(f"{found.f1:.1f} on {title}" for title, found in known if found)
+    f1 = ", ".join(f"{known.f1:.1f} on {known.title}" for known in known_quality(of, each, "cpu"))
     return ([f"{size(file)} on disk"] if file else []) + ([f"F1 {f1}"] if f1 else [])
 
 

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from measure.invented import benchmark_record
+from web.rows import RATIO, ROWS, row
 
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
-from qa_backends.measure.results.records import Against, BenchmarkRecord, Quality, Samples
-from qa_backends.measure.timing.statistics import Difference, Interval
 from qa_backends.web.ask.charts import Asked, visit
 from qa_backends.web.benchmark import charts
 from qa_backends.web.page import SYSTEM_FONTS
@@ -26,27 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EVIL = "<img src=x onerror=alert(1)>"
-RATIO = Against(2.0, 1.9, 2.1, 31, "minilm/baseline")
-FAST = {"against_baseline": RATIO, "against_previous": RATIO}
-QUALITY = Quality("cpu", "dev", 11_873, 65.0, Interval(64.0, 66.0), 68.5, Interval(67.7, 69.3), 91.25,
-                  Difference(-0.3, -0.8, 0.2))  # fmt: skip
 
 
-def row(name: str, tokens: int | None, p50: float, **other: Any) -> BenchmarkRecord:
-    samples = Samples((0.1,) * 11, (p50 - 0.3,) * 11, (0.2,) * 11)
-    plain = {"backend": f"minilm/{name}", "tokens": tokens, "p90_ms": p50 * 1.2, "quality": QUALITY,
-             "against_baseline": None, "samples_ms": samples}  # fmt: skip
-    return benchmark_record(p50, **{**plain, **other})
-
-
-ROWS = [
-    row("baseline", 32, 8.0), row("pruned", 32, 4.0, **FAST), row("hf-pipeline", 32, 9.0, quality=None, bytes=None),
-    row("baseline", 128, 18.0), row("pruned", 128, 9.0, **FAST),
-    row("pruned-ort", 128, 8.0, against_baseline=RATIO, against_previous=replace(RATIO, backend="minilm/pruned")),
-    row("baseline", 128, 80.0, batch=8, questions=8, questions_per_second=100.0),
-    row("baseline", None, 40.0, batch=4, questions=16, order="arrival", padding=0.4, questions_per_second=50.0),
-    row("baseline", None, 30.0, batch=4, questions=16, order="sorted", padding=0.1, questions_per_second=70.0),
-]  # fmt: skip
 THREE = ("pruned-ort", "pruned-ort-fused", "pruned-ort-fp16")
 ALIKE = [row(name, tokens, tokens / 10 + number / 1000) for number, name in enumerate(THREE) for tokens in (32, 128)]
 """Three backends that nobody could tell apart by their times."""

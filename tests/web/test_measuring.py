@@ -3,63 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
+from web.rows import FAST, RAN, RATIO, ROWS, row
 
 from qa_backends import catalog
-from qa_backends.contract import Answer, Ran, Span
+from qa_backends.contract import Answer, Span
 from qa_backends.measure.benchmark.compare import Change
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
 from qa_backends.measure.benchmark.sweep import Sweep
 from qa_backends.measure.quality.evaluation import Differing
 from qa_backends.measure.quality.scoring import score
 from qa_backends.measure.results.records import (
-    Against,
     AloneRecord,
     Benchmark,
-    BenchmarkRecord,
     LeftOut,
-    Quality,
-    Samples,
 )
 from qa_backends.measure.timing.machine import Machine
-from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
+from qa_backends.measure.timing.statistics import Ratio
 from qa_backends.squad import GoldAnswer, Question
 from qa_backends.web.accuracy import html as accuracy_html
 from qa_backends.web.benchmark import html
 from qa_backends.web.shared.wording import seconds_left
 
 EVIL = "<img src=x onerror=alert(1)>"
-RATIO = Against(2.0, 1.9, 2.1, 31, "minilm/baseline")
-RAN = Ran("CPU", "PyTorch CPU", "FP32", 2, {}, "a", {})
-QUALITY = Quality("cpu", "dev", 11_873, 65.0, Interval(64.0, 66.0), 68.5, Interval(67.7, 69.3), 91.25,
-                  Difference(-0.3, -0.8, 0.2))  # fmt: skip
 MACHINE = Machine("Abacus", 2, 24, None, "Linux", "3.11", {}, "2026-01-02")
 PLAN = BenchmarkPlan("minilm", ("baseline",))
-
-
-def row(name: str, tokens: int | None, p50: float, **other: Any) -> BenchmarkRecord:
-    samples = Samples((0.1,) * 31, (p50 - 0.3,) * 31, (0.2,) * 31)
-    plain = BenchmarkRecord(
-        backend=f"minilm/{name}", checkpoint="abc", device="cpu", tokens=tokens, batch=1, order="equal", questions=1,
-        windows=1, padding=0.0, warm_up_runs=10, cold_ms=2 * p50, runs=31, p50_ms=p50, p90_ms=p50 * 1.2, p99_ms=None,
-        questions_per_second=1000 / p50, unstable=False, against_baseline=None, against_previous=None,
-        against_arrival=None, floor_ms=p50 / 3, bytes=45_000_000, stored="FP16", encoder_parameters=1, quality=QUALITY,
-        ran=RAN, blocks=(1, *[3] * 10), samples_ms=samples,
-    )  # fmt: skip
-    return replace(plain, **other)
-
-
-FAST = {"against_baseline": RATIO, "against_previous": RATIO}
-ROWS = [
-    row("baseline", 32, 8.0), row("pruned", 32, 4.0, **FAST), row("hf-pipeline", 32, 9.0, quality=None, bytes=None),
-    row("baseline", 128, 18.0), row("pruned", 128, 9.0, **FAST),
-    row("pruned-ort", 128, 8.0, against_baseline=RATIO, against_previous=replace(RATIO, backend="minilm/pruned")),
-    row("baseline", 128, 80.0, batch=8, questions=8, questions_per_second=100.0),
-    row("baseline", None, 40.0, batch=4, questions=16, order="arrival", padding=0.4, questions_per_second=50.0),
-    row("baseline", None, 30.0, batch=4, questions=16, order="sorted", padding=0.1, questions_per_second=70.0),
-]  # fmt: skip
 
 
 def cells(table: str) -> list[list[str]]:

@@ -178,8 +178,10 @@ def ask(
     state = Asking(query, family, device, [Outcome(each) for each in backends])
     state.language_notice = language_notice(query.context, family.language)
 
+    place = ""  # which of the backends is at work, where there are several
+
     def tell(status: str) -> None:
-        state.status = status
+        state.status = status and place + status
         emit(state)
 
     progress = Progress(tell, stopped)
@@ -192,8 +194,11 @@ def ask(
         state.tokens = prepared.tokens
         meter = LoadMeter()
         meter.start()
-        for outcome in [each for each in state.outcomes if each.error is None]:
+        asked = [each for each in state.outcomes if each.error is None]
+        for number, outcome in enumerate(asked, 1):
+            place = f"{number} of {len(asked)}: " if len(asked) > 1 else ""
             _noting(outcome, lambda each: _first_answer(turn, state, each, prepared))
+        place = ""
         meter.stop()
         state.busy = meter.share()
         if seconds > 0 and state.answered:

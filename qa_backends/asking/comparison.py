@@ -11,6 +11,8 @@ from qa_backends.measure.results.shipped import shipped_quality
 from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from qa_backends.asking.ask import Asking, Outcome
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Ran, Span
@@ -38,7 +40,8 @@ class Card:
     """One backend's part of a comparison. Times in milliseconds, as shown; ``quality`` on each set measured.
 
     ``early`` says that the answer is known and its times are not yet. ``load_ms`` and ``memory_bytes`` are what loading
-    it took, and what it takes since, where the system tells.
+    it took, and what it takes since, where the system tells; ``build_ms`` is what building it took, 0 where it was
+    built before.
     """
 
     backend: str
@@ -62,6 +65,7 @@ class Card:
     early: bool = False
     load_ms: float | None = None
     memory_bytes: int | None = None
+    build_ms: float = 0.0
 
     @property
     def answered(self) -> bool:
@@ -108,6 +112,10 @@ class Comparison:
     @property
     def baseline(self) -> Card | None:
         return next((card for card in self.answered if card.backend == catalog.BASELINE), None)
+
+    def asked(self, family: str, backends: Iterable[str]) -> bool:
+        """Whether it is these backends of this family that were asked, in whatever order."""
+        return self.family == family and {card.backend for card in self.cards} == set(backends)
 
     def card(self, backend: str) -> Card:
         """The card of the backend of that name, which must be one of those asked."""
@@ -167,6 +175,7 @@ def _card(asking: Asking, outcome: Outcome) -> Card:
         quality=known_quality(asking.family, backend, asking.device),
         load_ms=None if outcome.load_s is None else outcome.load_s * 1000,
         memory_bytes=outcome.memory_bytes,
+        build_ms=outcome.build_s * 1000,
     )
 
 

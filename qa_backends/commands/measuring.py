@@ -113,10 +113,10 @@ def bench(
     batches: Annotated[str, typer.Option("--batches", help="Questions at once, 1 to 64, commas between.")] = ",".join(
         map(str, DEFAULTS.batches)
     ),
-    runs: Annotated[int, typer.Option("--runs", help="Timed runs of each backend at a point, at most.")] = (
+    runs: Annotated[int, typer.Option("--runs", help="Timed runs of each backend in a measurement, at most.")] = (
         DEFAULTS.runs
     ),
-    seconds: Annotated[float, typer.Option("--seconds", help="Seconds at a point, at most.")] = DEFAULTS.seconds,
+    seconds: Annotated[float, typer.Option("--seconds", help="Seconds of a measurement, at most.")] = DEFAULTS.seconds,
     mixed: Annotated[bool, typer.Option("--mixed", help="Also batches of mixed lengths.")] = False,
     reference: Annotated[str | None, typer.Option("--reference", help="hf-pipeline: transformers' own.")] = None,
     family: FamilyName = None,
@@ -140,7 +140,7 @@ def bench(
         mixed=mixed,
         reference=reference,
     )
-    with bar("points", None) as advance, interruptible() as stopped:
+    with bar("measurements", None) as advance, interruptible() as stopped:
         found = sweep(
             Runtime(progress=watched), plan, emit=lambda state: advance(state.done, state.status, state.of or None),
             stopped=stopped,

@@ -5,6 +5,7 @@ A slow machine gets its answers as soon as they are known, and an estimate; a bu
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -227,7 +228,8 @@ def watched(runtime: Runtime, family: Family, backends: list[Backend]) -> tuple[
             said.append(state.status)
 
     found = ask(runtime, family, backends, QUERY, "cpu", seconds=1.5, emit=emit)
-    return found, [each.split()[1].partition("/")[2] for each in said if each.startswith("loading")]
+    loaded = [re.match(r"(?:\d of \d: )?loading .*?/(\S+)", each) for each in said]
+    return found, [each[1] for each in loaded if each]
 
 
 def size_of(family: Family, *backends: Backend) -> int:
@@ -357,8 +359,8 @@ def test_a_long_text_tells_how_far_each_backend_is(small_family: Family, add_eng
     paced(add_engine, window_s=0.015)
     _, steps = asked(small_family, Query(QUESTION, TEXT * 1200), seconds=0)
     said = [each.status for each in steps]
-    for title in ("Baseline", "Pruned"):
-        assert len([each for each in said if each.startswith(f"{title} is reading window ")]) >= 2
+    for number, title in enumerate(("Baseline", "Pruned"), 1):
+        assert len([each for each in said if each.startswith(f"{number} of 2: {title} is reading window ")]) >= 2
     assert not [each.status for each in asked(small_family, seconds=0)[1] if "window" in each.status]
 
 

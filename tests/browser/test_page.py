@@ -241,9 +241,14 @@ def test_a_reload_shows_the_result_again_although_the_text_is_too_long_for_the_a
     context = f"{'It rained all day. ' * 600}{TEXT}"
     ask(page, context=context, question=QUESTION)
     assert "c=" not in page.url.partition("?")[2]
+    measured = page.inner_text("#qa-result")
     page.reload()
     finished(page, QUESTION)
     assert page.locator("#qa-context textarea").input_value() == context
+    assert page.inner_text("#qa-result") == measured, "shown again, not measured again"
+    page.wait_for_selector("#qa-marked mark")
+    page.goto(page.url.replace("q=", "q=And+"))
+    finished(page, f"And {QUESTION}")
 
 
 def test_each_backend_is_explained_where_it_is_chosen(page: Page) -> None:

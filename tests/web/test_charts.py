@@ -209,6 +209,16 @@ def test_an_axis_names_its_ends_and_what_has_room_between() -> None:
     assert Axis.up([1.5, 80], log=True).marks == (2, 5, 10, 20, 50)
 
 
+@pytest.mark.parametrize(
+    ("highest", "said"),
+    [(0, "0 ms 0.2 ms"), (0.9, "0 ms 0.2 ms"), (47, "0 ms 10 ms"), (9_000, "0 ms 2,000 ms"), (80_000, "0 s 20 s")],
+)
+def test_a_latency_axis_has_few_round_marks_and_turns_to_seconds(highest: float, said: str) -> None:
+    axis = Axis.up([highest]).plotly(" ms")
+    assert " ".join(axis["ticktext"]).startswith(said) and 3 <= len(axis["tickvals"]) <= 6
+    assert axis["range"][1] >= max(axis["tickvals"][-1], highest)
+
+
 @given(some.text(min_size=1, max_size=30))
 def test_colours_stand_out_from_a_light_and_a_dark_ground(name: str) -> None:
     """By 3 to 1, as graphics should, from white and from the darker theme's blocks."""

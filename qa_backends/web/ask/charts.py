@@ -51,7 +51,7 @@ def visit(asked: Sequence[Asked], shipped: Benchmark | None) -> go.Figure:
         return sentence(TITLE, "Ask something: the time of each backend is drawn here, question by question.")
     lines = [_line(key, asked, keys) for key in keys]
     recorded = [_recorded(key, shipped) for key in keys]
-    across = Axis(0.0, max(each.tokens for each in asked))
+    across = Axis.level(max(each.tokens for each in asked))
     up = Axis.up(
         [ms for each in asked for ms in each.latencies_ms.values()]
         + [ms for line in recorded for tokens, ms in line if tokens <= across.high]

@@ -198,9 +198,10 @@ def _what_ran(card: Card) -> str:
     )
     memory = f"; it takes {card.memory_bytes / 1e6:,.0f} MB of memory" if card.memory_bytes is not None else ""
     loaded = f" Loading it took {milliseconds(card.load_ms)}{memory}." if card.load_ms is not None else ""
+    built = f" Building it, once, took {milliseconds(card.build_ms)}." if card.build_ms else ""
     return (
         f"{card.title}: {card.summary}. {card.ran}. {parts} ({timed}){against}{wait}. The first run on this question "
-        f"took {milliseconds(card.cold_ms)}.{loaded} {card.confidence:.0%} confident.{known}"
+        f"took {milliseconds(card.cold_ms)}.{built}{loaded} {card.confidence:.0%} confident.{known}"
     )
 
 

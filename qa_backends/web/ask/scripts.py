@@ -1,21 +1,25 @@
-"""What the browser does by itself: keep the address, and a text too long for it over a reload; dim a result whose
-question was changed; ask by Ctrl+Enter; scroll a long text to its answer.
+"""What the browser does by itself: keep the address, and over a reload its visit and a text too long for it; dim a
+result whose question was changed; ask by Ctrl+Enter; scroll a long text to its answer.
 """
 
 from __future__ import annotations
 
-SET_ADDRESS = """(link, context) => {
-  if (!link) return;
+SET_ADDRESS = """(address, context) => {
+  if (!address) return;
+  const {link, key} = JSON.parse(address);
   const wanted = new URLSearchParams(link.slice(1)), kept = new URLSearchParams(location.search);
   for (const name of ['__theme', 'view']) if (kept.has(name)) wanted.set(name, kept.get(name));
   history.replaceState(null, '', '?' + wanted);
-  sessionStorage.setItem('qa-kept', JSON.stringify(wanted.has('c') ? {} : {question: wanted.get('q'), context}));
+  const text = wanted.has('c') ? {} : {question: wanted.get('q'), context};
+  sessionStorage.setItem('qa-kept', JSON.stringify({key, ...text}));
 }"""
-KEPT_TEXT = """ticket => {
+KEPT = """ticket => {
   const kept = JSON.parse(sessionStorage.getItem('qa-kept') || '{}');
-  return [ticket, kept.question === new URLSearchParams(location.search).get('q') ? kept.context : ''];
+  const same = kept.question === new URLSearchParams(location.search).get('q');
+  return [ticket, same ? kept.context : '', kept.key || ''];
 }"""
-"""The text that the address had no room for, if it is this tab that asked: it stays in the browser."""
+"""The text that the address had no room for, if it is this tab that asked, and the key to its visit: both stay in the
+browser."""
 
 LISTEN = """document.addEventListener('input', event => {
   if (!event.target.closest('#qa-form')) return;

@@ -6,9 +6,10 @@ asks. So there is one way to ask, and a newer question ends the one before.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from qa_backends.progress import Cancelled, Progress
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.web.ask import charts, html, scripts, share
 from qa_backends.web.ask.upload import read_text
+from qa_backends.web.ask.visits import Visit, Visits
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected, said
 from qa_backends.web.shared.shipped import shipped_benchmark
 from qa_backends.web.shared.stops import Stops
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from qa_backends.catalog import Backend
     from qa_backends.runtime import Runtime
 
-KEPT = 50
-"""Questions of a visit that its chart shows; older ones are forgotten, so that a visit stays small."""
 WAITING_ROOM = 16
 """Questions that may be under way or waiting at once; the next ones wait in Gradio's own queue."""
 RUN_TOGETHER: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": WAITING_ROOM}
@@ -58,25 +58,13 @@ LINK_NOTE = (
 Updates = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """What one visitor has asked so far: the last comparison whole, of the others what the chart shows."""
-
-    last: Comparison | None = None
-    history: tuple[charts.Asked, ...] = ()
-    races: int = 0
-
-    def with_question(self, view: Comparison) -> Visit:
-        history = (*self.history, charts.Asked.of(view))[-KEPT:]
-        return Visit(view, history, self.races + 1)
-
-
 class AskTab:
     """Widgets of the tab, and the functions behind them."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._stops = Stops()
+        self._visits = Visits()
         self._draw()
         self._wire()
 
@@ -86,8 +74,8 @@ class AskTab:
         ticked = preselected(family, there[0])
         self.visit = gr.State(Visit())
         self.ticket = gr.Number(0, visible=False, precision=0)
-        self._link = gr.Textbox(visible=False)
-        self._kept = gr.Textbox(visible=False)
+        self._address = gr.Textbox(visible=False)
+        self._kept, self._key = gr.Textbox(visible=False), gr.Textbox(visible=False)
         with gr.Column(elem_classes="qa-form", elem_id="qa-form"):
             self._context = gr.Textbox(
                 value=first["context"], label="Text", lines=3, max_lines=10, elem_id="qa-context",
@@ -151,8 +139,8 @@ class AskTab:
     @property
     def outputs(self) -> list[Any]:
         """What asking changes."""
-        return [self.visit, self._result, self._marked, self._chart, self._python, self._shell, self._link,
-                self._cancel]  # fmt: skip
+        return [self.visit, self._result, self._marked, self._chart, self._python, self._shell,
+                self._address, self._cancel]  # fmt: skip
 
     def _wire(self) -> None:
         self._asking: list[Any] = [
@@ -182,7 +170,7 @@ class AskTab:
             )
         self._cancel.click(self.cancelled, self.visit, [self._result, self._cancel], cancels=self._asking, **PRIVATE)
         self._watch.click(self.watch, self.visit, [self.visit, self._result], **PRIVATE)
-        self._link.change(None, [self._link, self._context], None, js=scripts.SET_ADDRESS)
+        self._address.change(None, [self._address, self._context], None, js=scripts.SET_ADDRESS)
         self._open.upload(self.open_text, self._open, [self._context, self._result], queue=False, **PRIVATE)
         for choice in (self._family, self._device):
             choice.input(offer, [self._family, self._device, self._backends], self._backends, queue=False, **PRIVATE)
@@ -245,21 +233,14 @@ class AskTab:
             return
         finally:
             self._stops.over(request, stop)
-        if view is None or not view.answered:
+        if view is None or not view.answered or stop.is_set():
             yield (*[gr.skip()] * 7, gr.Button(visible=False))
             return
         visit = visit.with_question(view)
-        names = [card.backend for card in view.cards]
-        yield (
-            visit,
-            html.result(view, visit.races),
-            html.marked(view),
-            charts.visit(visit.history, shipped_benchmark()),
-            share.as_python(question, context, family, names, device, share.page_address(request)),
-            share.as_shell(question, context, family, names, device),
-            share.link(question, context, family, names),
-            gr.Button(visible=False),
-        )
+        self._visits.keep(visit)
+        link = share.link(question, context, family, [card.backend for card in view.cards])
+        address = json.dumps({"link": link, "key": visit.key, "asked": visit.races})
+        yield (*_shown(visit, view, request), address, gr.Button(visible=False))
 
     def find(
         self, ticket: int, context: str, question: str, backends: list[str], family: str, device: str,
@@ -315,28 +296,48 @@ class AskTab:
         view = visit.last or first_sight()
         return visit, html.result(view, visit.races) if view else ""
 
-    def open_link(self, ticket: int, kept: str, request: gr.Request) -> Updates:
-        """Fills the form from the address, where it says something, and asks it.
+    def open_link(self, ticket: int, kept: str, key: str, request: gr.Request) -> Updates:
+        """Fills the form from the address, where it says something; shows the result of it again after a reload, else
+        asks it.
 
-        ``kept`` is the text where the address had no room for it, and this browser asked it before.
+        ``kept`` is the text where the address had no room for it, and ``key`` that of the visit, if this browser asked
+        it before.
         """
         found = share.read_link(dict(request.query_params))
+        unchanged = [gr.skip()] * 6
         if found is None:
-            return tuple(gr.skip() for _ in range(6))
+            return *[gr.skip()] * 6, *unchanged
         context = found.context or kept
+        form = (context, found.question, found.backends, found.family, gr.skip())
         if not context:
             note = html.remark(
                 "The text was too long for the link you opened. Paste it, then press Ask.", found.question
             )
-            return "", found.question, found.backends, found.family, gr.skip(), note
-        return context, found.question, found.backends, found.family, ticket + 1, gr.skip()
+            return *form, gr.skip(), gr.skip(), note, *unchanged[2:]
+        visit = self._visits.of(key, found.question, context)
+        if visit is None or visit.last is None or not visit.last.asked(found.family, found.backends):
+            return *form[:4], gr.skip(), ticket + 1, *unchanged
+        return *form[:4], visit.last.device, gr.skip(), *_shown(visit, visit.last, request)
 
     def wire_link(self, page: gr.Blocks) -> None:
-        form = [self._context, self._question, self._backends, self._family]
         page.load(
-            self.open_link, [self.ticket, self._kept], [*form, self.ticket, self._result],
-            js=scripts.KEPT_TEXT, **PRIVATE,
+            self.open_link, [self.ticket, self._kept, self._key], [*self.form, self.ticket, *self.outputs[:6]],
+            js=scripts.KEPT, **PRIVATE,
         )  # fmt: skip
+
+
+def _shown(visit: Visit, view: Comparison, request: gr.Request) -> Updates:
+    """A comparison that is over, as the page shows it: the result, the marked text, the chart and the code."""
+    names = [card.backend for card in view.cards]
+    asked = (view.question, view.context, view.family, names, view.device)
+    return (
+        visit,
+        html.result(view, visit.races),
+        html.marked(view),
+        charts.visit(visit.history, shipped_benchmark()),
+        share.as_python(*asked, share.page_address(request)),
+        share.as_shell(*asked),
+    )
 
 
 def first_sight() -> Comparison | None:

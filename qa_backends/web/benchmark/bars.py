@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends.web.shared.charts import LINE_PX, TEXT_PX, inked, layout, plain, plotted_px
+from qa_backends.web.shared.lines import Axis
 from qa_backends.web.shared.palette import colour
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def chart(
             middle = top + each.text_px + number * (BAR_PX + BETWEEN_PX) + BAR_PX / 2
             _draw(figure, each, bar, middle)
         top += each.height_px + apart
-    figure.update_xaxes(range=[0, most], ticksuffix=unit, nticks=5, visible=bool(unit))
+    figure.update_xaxes(Axis.level(most).plotly(unit), visible=bool(unit))
     figure.update_yaxes(range=[top, 0], visible=False)
     return figure
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends.web.shared.charts import EDGE_PX, LINE_PX, TEXT_PX, TICK_PX, axis_title, inked, layout, plain, width
-from qa_backends.web.shared.lines import ring
+from qa_backends.web.shared.lines import Axis, ring
 from qa_backends.web.shared.palette import colour
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def chart(title: str, subtitle: str, dots: Sequence[Dot]) -> go.Figure:
     step = next((each for each in STEPS if (high - low) / each <= MOST_TICKS), STEPS[-1])
     first, last = math.ceil(low / step), math.floor(high / step)
     figure.update_layout(showlegend=False)
-    figure.update_xaxes(range=[0, WHOLE * across[-1].ms], ticksuffix=" ms", nticks=5, title=axis_title("latency, p50"))
+    figure.update_xaxes(Axis.level(WHOLE * across[-1].ms).plotly(" ms"), title=axis_title("latency, p50"))
     figure.update_yaxes(
         range=[high - DOTS_PX * pixel, top], tickvals=[number * step for number in range(first, last + 1)]
     )

@@ -45,7 +45,9 @@ MARKER_PX, RING_PX = 6, 3
 """A marker's width, and how much wider each ring around it is."""
 MOST_TICKS = 5
 STEPS = (1.0, 2.0, 5.0)
-"""What a logarithmic axis names of each power of ten."""
+"""What an axis names of each power of ten."""
+SECONDS_FROM_MS = 10_000
+"""An axis that goes further is named in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +63,34 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From where to where an axis goes, and what is named on it; without ``marks`` Plotly chooses.
+    """From where to where an axis goes, and what is named on it.
 
     A share is how far along the axis a value stands, from 0 to 1.
     """
 
     low: float
     high: float
+    marks: tuple[float, ...]
     log: bool = False
-    marks: tuple[float, ...] = ()
 
     @staticmethod
     def up(values: Iterable[float], *, log: bool = False) -> Axis:
         """An upright axis with room for all the values: from zero, or from below the least where it is logarithmic."""
         found = list(values)
         if not log:
-            return Axis(0.0, max(found) * 1.06)
+            return Axis.level(max(found) * 1.06)
         low, high = min(found) / 1.25, max(found) * 1.25
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
         marks = [step * 10.0**power for power in powers for step in STEPS]
-        return Axis(low, high, True, tuple(mark for mark in marks if low <= mark <= high))
+        return Axis(low, high, tuple(mark for mark in marks if low <= mark <= high), True)
+
+    @staticmethod
+    def level(high: float) -> Axis:
+        """From zero, with equal steps between its marks; of nothing but zeros, up to 1."""
+        high = high or 1.0
+        size = 10.0 ** math.floor(math.log10(high / MOST_TICKS))
+        step = next(size * each for each in (*STEPS, 10.0) if size * each * MOST_TICKS >= high)
+        return Axis(0.0, high, tuple(step * number for number in range(math.floor(high / step) + 1)))
 
     @staticmethod
     def across(values: Iterable[float], *, log: bool = False) -> Axis:
@@ -88,7 +98,7 @@ class Axis:
         middle."""
         marks = tuple(sorted(set(values)))
         low, high = (marks[0], marks[-1]) if len(marks) > 1 else (marks[0] / 2, marks[0] * 1.5)
-        return Axis(low, high, log, marks)
+        return Axis(low, high, marks, log)
 
     def share(self, value: float) -> float:
         low, high = self._drawn(self.low), self._drawn(self.high)
@@ -101,11 +111,16 @@ class Axis:
     def plotly(self, unit: str = "") -> dict[str, Any]:
         """As Plotly takes it, with the unit behind each mark."""
         named = ticks(self.marks, [self.share(mark) for mark in self.marks])
-        marked = {"tickvals": named, "ticktext": [f"{mark:g}{unit}" for mark in named]} if named else {}
         return {
             "range": [self._drawn(self.low), self._drawn(self.high)], "type": "log" if self.log else "linear",
-            "nticks": MOST_TICKS, **marked,
+            "tickvals": named, "ticktext": [self.said(mark, unit) for mark in named],
         }  # fmt: skip
+
+    def said(self, value: float, unit: str) -> str:
+        """A mark with its unit; many milliseconds are seconds."""
+        if unit == " ms" and self.high > SECONDS_FROM_MS:
+            return f"{value / 1000:,.10g} s"
+        return f"{value:,.10g}{unit}"
 
     def _drawn(self, value: float) -> float:
         return math.log10(value) if self.log else value
@@ -120,15 +135,16 @@ def chart(title: str, subtitle: str, lines: Sequence[Line], across: Axis, up: Ax
 
     names = [textwrap.wrap(each.name, NAME_CHARS) for each in lines]
     room = max(PLOT_PX, SLACK * sum(LINE_PX * len(name) for name in names))
+    left = max(width(up.said(mark, unit)) for mark in up.marks) + TICK_PX + EDGE_PX
     figure = go.Figure(
         layout=layout(
-            title, subtitle, plot_px=room, left=width(f"{up.high:.0f}{unit}") + TICK_PX + EDGE_PX,
+            title, subtitle, plot_px=room, left=left,
             right=LEADER_PX + max(width(text) for name in names for text in name) + EDGE_PX,
         )
     )  # fmt: skip
     figure.update_layout(showlegend=False)
     figure.update_xaxes(across.plotly())
-    figure.update_yaxes(up.plotly(unit), ticksuffix=unit)
+    figure.update_yaxes(up.plotly(unit))
     _name(figure, lines, names, across, up)
     return figure
 

@@ -219,6 +219,13 @@ class Engine(ABC):
     """Logit difference from PyTorch in FP32, on the same weights, that its arithmetic may cause: relative to the
     largest logit where that is above 1."""
 
+    @classmethod
+    def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:
+        """Why this machine cannot run it with these options though its packages are there, and what mends that: two
+        sentences. Asked for lists of what there is, so it imports none of the packages; ``device`` is ``None`` for any.
+        """
+        return None
+
     def __init__(self, options: Mapping[str, str]) -> None:
         self.chosen = dict(options)
 

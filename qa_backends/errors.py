@@ -5,7 +5,8 @@ QAError
 │   └── UnknownBackend    no backend or family of that name
 ├── BackendUnavailable    a package, device or download is missing on this machine
 ├── ArtefactError         a checkpoint or built file is missing, broken or not what it says it is
-│   └── DriftError        a build step changed the logits by more than it may
+│   ├── DriftError        a build step changed the logits by more than it may
+│   └── AnswersError      a build step changed more answers than it may
 └── BackendFailed         an engine failed while loading or answering
 """
 
@@ -48,6 +49,17 @@ class DriftError(ArtefactError):
             f"The step '{step}' changed the logits by {difference:.3g}, more than the {limit:.3g} it may. "
             "What it made is not used; build again, and if it fails again report the versions that "
             "`build --json` prints."
+        )
+        self.step = step
+
+
+class AnswersError(ArtefactError):
+    """A build step's answers are too often not its parent's."""
+
+    def __init__(self, step: str, changed: int, of: int, least: float) -> None:
+        super().__init__(
+            f"The step '{step}' changed {changed} of {of} answers on this machine, where it must keep {least:.0%}. "
+            "What it made is not used; choose a backend without it."
         )
         self.step = step
 

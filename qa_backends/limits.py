@@ -12,7 +12,7 @@ import psutil
 
 CGROUP = Path("/sys/fs/cgroup")
 """``cpu.max`` holds "<microseconds|max> <period>", ``memory.max`` bytes or "max" (Linux documentation, cgroup v2)."""
-
+CPUINFO = Path("/proc/cpuinfo")
 
 DEVICE_TITLES = {"cuda": "GPU", "cpu": "CPU"}
 
@@ -51,6 +51,23 @@ def thread_count() -> int:
     allowed, _, period = _read("cpu.max").partition(" ")
     quota = math.ceil(int(allowed) / int(period)) if allowed.isdigit() else cores
     return max(1, min(cores, quota))
+
+
+@cache
+def cpu_flags() -> frozenset[str]:
+    """Instruction sets of the processor by Linux's names, as in "avx512_vnni"; none where there is no Linux."""
+    return frozenset(cpu_facts().get("flags", cpu_facts().get("Features", "")).split())
+
+
+@cache
+def cpu_facts() -> dict[str, str]:
+    """What Linux says of the first core (Linux documentation, proc: cpuinfo); nothing where there is no Linux."""
+    try:
+        first = CPUINFO.read_text(encoding="ascii", errors="replace").partition("\n\n")[0]
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in first.splitlines() if ":" in line)
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def memory_bytes(device: str) -> int:

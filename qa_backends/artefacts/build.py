@@ -10,8 +10,9 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from qa_backends.artefacts.compare import compare, probe_windows
+from qa_backends.artefacts.compare import compare, compare_answers
 from qa_backends.artefacts.steps import CHECKPOINT, Making, Step, chain_of
+from qa_backends.artefacts.texts import probe_windows
 from qa_backends.checkpoints import cache
 from qa_backends.checkpoints.manifest import (
     WEIGHTS,
@@ -49,6 +50,7 @@ def build(checkpoint: Path, artefact: str, open_with: Open, progress: Progress, 
 
     Raises:
         DriftError: a step changed the logits by more than it may.
+        AnswersError: a step changed more answers than it may.
         ArtefactError: no such step, the checkpoint cannot be read, or the result is not what the step promises.
         Cancelled: ``progress`` says to stop; finished steps are kept.
     """
@@ -113,7 +115,8 @@ def _finish(checkpoint: Path, step: Step, open_with: Open, progress: Progress, d
         manifest.write(folder)  # before comparing: an engine reads from it what it opens
         progress.check()
         difference = _difference(step, parent, folder, checkpoint, open_with, "cpu")
-        replace(manifest, largest_logit_difference=difference).write(folder)
+        agreement = _agreement(step, parent, folder, checkpoint, open_with, progress)
+        replace(manifest, largest_logit_difference=difference, agreement=agreement).write(folder)
 
     folder = cache.ensure(step.name, facts_of(checkpoint, step.name), make, progress)
     if _uncompared(folder, step, device):
@@ -124,9 +127,24 @@ def _finish(checkpoint: Path, step: Step, open_with: Open, progress: Progress, d
 
 
 def _difference(step: Step, parent: Path, folder: Path, checkpoint: Path, open_with: Open, device: str) -> float:
-    opened_by = PLAIN_ENGINE if step.parent == CHECKPOINT else chain_of(step.parent)[-1].opened_by
-    with open_with(parent, opened_by, device) as before, open_with(folder, step.opened_by, device) as after:
+    with open_with(parent, _opens(step.parent), device) as before, open_with(folder, step.opened_by, device) as after:
         return compare(step.name, before, after, probe_windows(checkpoint), step.tolerance)
+
+
+def _agreement(
+    step: Step, parent: Path, folder: Path, checkpoint: Path, open_with: Open, progress: Progress
+) -> float | None:
+    """How often the answers are the parent's, of a step that must keep them; ``None`` of one that keeps the logits."""
+    if not step.least_agreement:
+        return None
+    progress.say(f"comparing the answers of '{step.name}' with those before …")
+    with open_with(parent, _opens(step.parent), "cpu") as before, open_with(folder, step.opened_by, "cpu") as after:
+        return compare_answers(step.name, before, after, checkpoint, step.least_agreement, progress)
+
+
+def _opens(artefact: str) -> str:
+    """The engine that opens an artefact, or a checkpoint, to compare it."""
+    return PLAIN_ENGINE if artefact == CHECKPOINT else chain_of(artefact)[-1].opened_by
 
 
 def _uncompared(folder: Path, step: Step, device: str) -> bool:

@@ -1,4 +1,4 @@
-"""Does a step compute what its parent computes? The largest difference between their logits says so."""
+"""Does a step compute what its parent computes? Its logits say so, or, where they must differ, its answers."""
 
 from __future__ import annotations
 
@@ -6,26 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qa_backends.checkpoints.load import read_config
-from qa_backends.contract import ReaderSettings, SpanLogits, Windows
-from qa_backends.errors import DriftError
-from qa_backends.reader.tokens import SubwordTokenizer
-from qa_backends.reader.windows import cut
+from qa_backends.artefacts.texts import reader_of, shipped_questions
+from qa_backends.contract import SpanLogits, Windows, same_answer
+from qa_backends.errors import AnswersError, DriftError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    Forward = Callable[[Windows], SpanLogits]
+    from qa_backends.progress import Progress
 
-PROBES = (
-    (
-        "What stands on the hill?",
-        "An old mill stands on the hill, and behind it the river turns towards the sea. " * 12,
-    ),
-    ("Who keeps the mill?", "Nobody keeps it any more."),
-)
-"""Two questions of very different length in one batch, so that a step which mishandles padding is caught."""
+    Forward = Callable[[Windows], SpanLogits]
 
 
 def compare(step: str, before: Forward, after: Forward, windows: Windows, tolerance: float) -> float:
@@ -48,10 +39,22 @@ def logit_difference(before: SpanLogits, after: SpanLogits, windows: Windows) ->
     return float(np.abs(one - other).max() / max(1.0, float(np.abs(one).max())))
 
 
-def probe_windows(checkpoint: Path) -> Windows:
-    """The probes as windows of the checkpoint's own length."""
-    tokenizer = SubwordTokenizer(checkpoint)
-    limit = min(384, int(read_config(checkpoint)["max_position_embeddings"]))
-    encoded = tokenizer.encode_many([text for probe in PROBES for text in probe])
-    pairs = list(zip(encoded[::2], encoded[1::2], strict=True))
-    return cut(pairs, tokenizer.frame, ReaderSettings(max_seq_len=limit, stride=min(128, limit // 3)))
+def compare_answers(
+    step: str, before: Forward, after: Forward, checkpoint: Path, least: float, progress: Progress
+) -> float:
+    """The share of the shipped questions on which the two give the same answer, from 0 to 1.
+
+    Raises:
+        AnswersError: it is below ``least``; ``step`` is what the error calls what was compared.
+        Cancelled: ``progress`` says to stop.
+    """
+    reader, asked = reader_of(checkpoint), shipped_questions(checkpoint)
+    answers = [
+        reader.read(asked, forward, follow=lambda _done, _of, _spent_s: progress.check()).answers
+        for forward in (before, after)
+    ]
+    same = sum(same_answer(one, other) for one, other in zip(*answers, strict=True))
+    share = same / len(asked.queries)
+    if share < least:
+        raise AnswersError(step, len(asked.queries) - same, len(asked.queries), least)
+    return share

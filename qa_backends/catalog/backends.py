@@ -73,14 +73,19 @@ class Backend:
     def summary(self) -> str:
         """What was done, and what runs it."""
         steps = [step.summary for step in chain_of(self.artefact)]
-        return ", ".join([self.kind.summary, *steps, f"in {self.engine_class.title}"])
+        options = [f"in {choice.label}" for choice in self.choices]
+        return ", ".join([self.kind.summary, *steps, f"in {self.engine_class.title}", *options])
 
     @property
     def precision(self) -> str:
         """What the options ask for, else what the weights are stored in; a checkpoint is loaded as FP32."""
         chosen = [choice.precision for choice in self.choices if choice.precision]
-        stored = chain_of(self.artefact)[-1].precision if self.artefact != CHECKPOINT else "FP32"
-        return chosen[-1] if chosen else stored
+        return chosen[-1] if chosen else self.stored
+
+    @property
+    def stored(self) -> str:
+        """What the weights are stored in when the engine reads them."""
+        return chain_of(self.artefact)[-1].precision if self.artefact != CHECKPOINT else "FP32"
 
     @property
     def tolerance(self) -> float:
@@ -121,12 +126,25 @@ class Backend:
         return format_of(self.artefact) in self.engine_class.reads
 
 
+AMP = (("precision", "amp"),)
+BF16 = (("precision", "bf16"),)
+
 BACKENDS = (
     Backend(BASELINE, CHECKPOINT, "pytorch"),
     Backend("pruned", CHECKPOINT, "pytorch"),
+    Backend("pruned", "onnx-fused-fp16", "onnxruntime"),
     Backend("pruned", "onnx", "onnxruntime"),
     Backend("pruned", "onnx-fused", "onnxruntime"),
-    Backend("pruned", "onnx-fused-fp16", "onnxruntime"),
+    Backend("pruned", "onnx-int8-dynamic", "onnxruntime"),
+    Backend("pruned", "onnx-int8", "onnxruntime"),
+    Backend("pruned", "onnx", "openvino"),
+    Backend("pruned", "onnx", "openvino", BF16),
+    Backend("pruned", "onnx-int8", "openvino"),
+    Backend("pruned", "onnx-int8", "openvino", BF16),
+    Backend("pruned", CHECKPOINT, "pytorch", AMP),
+    Backend("pruned", CHECKPOINT, "torchscript"),
+    Backend("pruned", CHECKPOINT, "torchscript", AMP),
+    Backend("pruned", CHECKPOINT, "torch_compile"),
 )
 """What is offered without being asked for by name. Every other combination that fits can be named."""
 

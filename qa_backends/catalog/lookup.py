@@ -93,4 +93,5 @@ def unavailable(backend: Backend, device: str | None = None) -> BackendUnavailab
         for package in packages:
             if importlib.util.find_spec(package.partition(".")[0]) is None:
                 return BackendUnavailable(f"{who} needs the package '{package}'.", f"Install it: {install}")
-    return None
+    refusal = engine.refusal(dict(backend.options), device)
+    return BackendUnavailable(*refusal) if refusal else None

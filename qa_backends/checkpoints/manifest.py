@@ -34,7 +34,9 @@ class Manifest:
 
     ``parent`` is the file hash of the weights it was made from. ``largest_logit_difference`` is against that parent, on
     the CPU, relative to the parent's largest logit where that is above 1; ``None`` where training, not conversion, made
-    it. ``precision`` is that of the stored weights, read off the files. ``files`` are SHA-256 hashes.
+    it. ``agreement`` is how often, from 0 to 1, the answers to the shipped questions are the parent's on the machine
+    that built it, of steps that must keep the answers and not the logits. ``precision`` is that of the stored weights,
+    read off the files. ``files`` are SHA-256 hashes.
     """
 
     step: str
@@ -46,6 +48,7 @@ class Manifest:
     files: dict[str, str]
     fused_ops: dict[str, int] = field(default_factory=dict)
     largest_logit_difference: float | None = None
+    agreement: float | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 

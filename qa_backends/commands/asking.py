@@ -29,7 +29,9 @@ app = typer.Typer()
 
 @app.command("list")
 def list_backends(family: FamilyName = None, device: Device = None, as_json: Json = False) -> None:
-    """The backends, and why one cannot run here if it cannot."""
+    """The backends, and why one cannot run here if it cannot; "untested" is what has run nowhere yet."""
+    from qa_backends.measure.results.shipped import tested
+
     of = catalog.family(family or catalog.default_family())
     where = pick_device(device) if device is not None else None
     found = []
@@ -44,6 +46,7 @@ def list_backends(family: FamilyName = None, device: Device = None, as_json: Jso
                 "precision": each.precision,
                 "devices": list(each.runs_on),
                 "available": missing is None,
+                "tested": tested(each),
                 "reason": str(missing) if missing else None,
             }
         )
@@ -51,7 +54,8 @@ def list_backends(family: FamilyName = None, device: Device = None, as_json: Jso
         return show(found)
     table = Table("backend", "engine", "what it is", "here")
     for line in found:
-        table.add_row(*[str(line[key]) for key in ("backend", "engine", "summary")], str(line["reason"] or "available"))
+        here = line["reason"] or ("available" if line["tested"] else "untested")
+        table.add_row(*[str(line[key]) for key in ("backend", "engine", "summary")], str(here))
     console.print(table)
     return None
 

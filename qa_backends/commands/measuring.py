@@ -81,10 +81,11 @@ def evaluate(
         add_quality(save, record)
     if as_json:
         return show(asdict(record))
-    spread = record.f1_interval
+    spread, speed = record.f1_interval, record.questions_per_second
+    pace = f", {speed:.0f} questions a second" if speed else "; other work took too much of the machine to tell a speed"
     console.print(
         f"{record.backend}: F1 {record.f1:.2f} [{spread.low:.2f}-{spread.high:.2f}], exact {record.exact:.2f} on "
-        f"{record.n} questions, {record.questions_per_second:.0f} questions a second"
+        f"{record.n} questions{pace}"
     )
     return None
 

@@ -1,4 +1,5 @@
-"""One runtime a file, its class a ``contract.Engine``. Nothing here imports another engine."""
+"""One runtime a file, its class a ``contract.Engine``. Engines do not import each other; what several share stands in a
+file whose name begins with "_"."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from qa_backends.errors import UnknownBackend
 
 def engine_names() -> list[str]:
     """The engines there are, by their files' names."""
-    return sorted(each.name for each in pkgutil.iter_modules(__path__))
+    return sorted(each.name for each in pkgutil.iter_modules(__path__) if not each.name.startswith("_"))
 
 
 def engine_class(name: str) -> type[Engine]:

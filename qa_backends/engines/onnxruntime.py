@@ -32,7 +32,7 @@ class OnnxRuntime(Engine):
     title: ClassVar = "ONNX Runtime"
     short: ClassVar = "ort"
     packages: ClassVar = ("onnxruntime", "onnx", "torch")
-    reads: ClassVar = ("onnx", "onnx-microsoft")
+    reads: ClassVar = ("onnx", "onnx-microsoft", "onnx-dynamic", "onnx-qdq")
 
     def load(self, artefact: Path, device: str) -> None:
         import torch  # noqa: F401  (first: its CUDA and cuDNN libraries are the ones ONNX Runtime's GPU build finds)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from helpers import NARROW, WIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from playwright.sync_api import Browser, Page
 
@@ -17,6 +18,12 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--no-first-run", "--disable-quic"]  # fmt: skip
 PATIENCE = 120_000
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    for each in items:
+        if each.path.is_relative_to(Path(__file__).parent):
+            each.add_marker("browser")
 
 
 @pytest.fixture(scope="session")

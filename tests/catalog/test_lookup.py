@@ -164,3 +164,15 @@ def test_what_does_not_fit_together_is_refused_with_the_reason() -> None:
     assert missing is not None and "PyTorch cannot read what 'onnx' makes" in missing.reason
     with pytest.raises(UnknownBackend, match="PyTorch takes no 'precision=bf16'"):
         _ = Backend("pruned", "checkpoint", "pytorch", (("precision", "bf16"),)).title
+
+
+def test_what_the_processor_or_the_system_lacks_is_named_without_importing_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("qa_backends.engines.openvino.cpu_flags", lambda: frozenset({"avx2"}))
+    lacking = catalog.unavailable(catalog.backend("pruned-ov-bf16"), "cpu")
+    assert lacking is not None and "no BF16 arithmetic" in lacking.reason and "without BF16" in lacking.remedy
+    assert catalog.unavailable(catalog.backend("pruned-ov"), "cpu") is None
+    monkeypatch.setattr("qa_backends.engines.torch_compile.shutil.which", lambda _name: None)
+    lacking = catalog.unavailable(catalog.backend("pruned-compiled"), "cpu")
+    assert lacking is not None and "C++ compiler" in lacking.reason and "apt-get install" in lacking.remedy

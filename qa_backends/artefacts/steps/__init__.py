@@ -1,6 +1,8 @@
 """Build steps: one file each, named as the step with "_" for "-"; what a step is stands in its ``STEP``.
 
 checkpoint ── onnx ──> onnx-fused ──> onnx-fused-fp16
+                  ├──> onnx-int8-dynamic
+                  └──> onnx-int8
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ class Step:
     occurs. ``tolerance`` is the largest logit difference from the parent that the step may cause, relative to the
     parent's largest logit where that is above 1. Parent and child are compared by the engine ``opened_by``, on the CPU
     when the step is built, and before its first use on each other device of ``compared_on``: where the arithmetic
-    differs by device. ``settings`` and the versions of ``packages`` are part of the artefact's key.
+    differs by device. Of a step with fewer bits than logits survive, also the answers to the shipped questions are
+    compared when it is built: at least the share ``least_agreement`` of them must stay. ``settings`` and the versions
+    of ``packages`` are part of the artefact's key.
     """
 
     name: str
@@ -60,6 +64,7 @@ class Step:
     files: tuple[str, ...]
     precision: str
     tolerance: float
+    least_agreement: float = 0.0
     packages: tuple[str, ...]
     """Importable names of what ``make`` cannot do without."""
     opened_by: str

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qa_backends.contract import Query
+from qa_backends.measure.timing.load import BUSY_ABOVE, LoadMeter
 from qa_backends.measure.timing.statistics import Difference, Interval, interval_of_mean, paired_difference
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Figures:
 
     ``agreement`` is the share of questions on which the answer is the baseline's, in percent, and ``f1_difference`` is
     the paired difference to the baseline's F1; both are ``None`` where the baseline's answers are not at hand.
+    ``questions_per_second`` is ``None`` where others took too much of the machine meanwhile.
     Intervals are bootstrapped over questions, at 95 %.
     """
 
@@ -57,7 +59,7 @@ class Figures:
     f1: float
     has_ans_f1: float | None
     no_ans_f1: float | None
-    questions_per_second: float
+    questions_per_second: float | None
     exact_interval: Interval
     f1_interval: Interval
     has_ans_f1_interval: Interval | None
@@ -76,11 +78,14 @@ def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[
 
 def evaluate(
     answer_all: AnswerAll, questions: Sequence[Question], done: Done = lambda _done, _of: None
-) -> tuple[list[Scored], float]:
+) -> tuple[list[Scored], float | None]:
     """Answers every question at the reader's threshold and scores it as the official SQuAD 2.0 script does.
 
-    Returns the scored questions, in their order, and the seconds of work. What ``done`` raises ends it.
+    Returns the scored questions, in their order, and the seconds of work; ``None`` for these where others took so much
+    of the machine that they tell nothing. What ``done`` raises ends it.
     """
+    meter = LoadMeter()
+    meter.start()
     scored: list[Scored] = []
     seconds = 0.0
     at_once = QUESTIONS_AT_FIRST
@@ -91,7 +96,9 @@ def evaluate(
         seconds += took
         at_once = max(1, int(TURN_S * len(part) / took))
         done(len(scored), len(questions))
-    return scored, seconds
+    meter.stop()
+    taken = meter.share()
+    return scored, None if taken is not None and taken > BUSY_ABOVE else seconds
 
 
 def _batch(questions: Sequence[Question], most: int) -> Sequence[Question]:
@@ -137,8 +144,10 @@ def score_text(question: Question, text: str) -> tuple[bool, float]:
     )
 
 
-def figures(scored: Sequence[Scored], seconds: float, baseline: Sequence[str] | None = None) -> Figures:
+def figures(scored: Sequence[Scored], seconds: float | None, baseline: Sequence[str] | None = None) -> Figures:
     """The figures of a data set; ``baseline`` is the baseline's answer to each question, in the same order.
+
+    ``seconds`` is the time of work, ``None`` where that is not to be relied upon.
 
     Raises:
         ValueError: no questions.
@@ -154,7 +163,7 @@ def figures(scored: Sequence[Scored], seconds: float, baseline: Sequence[str] | 
         f1=float(f1.mean()),
         has_ans_f1=float(f1[answerable].mean()) if answerable.any() else None,
         no_ans_f1=float(f1[~answerable].mean()) if not answerable.all() else None,
-        questions_per_second=len(scored) / seconds,
+        questions_per_second=len(scored) / seconds if seconds else None,
         exact_interval=interval_of_mean(exact),
         f1_interval=interval_of_mean(f1),
         has_ans_f1_interval=interval_of_mean(f1[answerable]) if answerable.any() else None,

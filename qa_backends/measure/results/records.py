@@ -179,7 +179,7 @@ class QualityRecord:
     f1: float
     has_ans_f1: float | None
     no_ans_f1: float | None
-    questions_per_second: float
+    questions_per_second: float | None
     exact_interval: Interval
     f1_interval: Interval
     has_ans_f1_interval: Interval | None

@@ -55,6 +55,18 @@ def shipped_quality(
     return min(found, key=lambda each: each.device != device, default=None)
 
 
+def tested(backend: Backend) -> bool:
+    """Whether the engine, with these options, has run anywhere yet, by the results that ship."""
+    return (backend.engine, backend.options) in _have_run(ACCURACY)
+
+
+@cache
+def _have_run(file: Path) -> frozenset[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Engines and their options, of every record in the file."""
+    names = {each.name for each in read_quality(file)} if file.is_file() else set()
+    return frozenset((each.engine, each.options) for each in catalog.every_backend() if each.name in names)
+
+
 @cache
 def _of_the_whole_set(file: Path, sha256: str) -> list[QualityRecord]:
     """The file's records that cover all of the data set; none where there is no such file."""

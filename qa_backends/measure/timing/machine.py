@@ -5,11 +5,10 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from qa_backends.checkpoints.manifest import versions_of
 from qa_backends.engines import engine_class, engine_names
-from qa_backends.limits import memory_bytes, thread_count
+from qa_backends.limits import cpu_facts, cpu_flags, memory_bytes, thread_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +48,7 @@ def this_machine() -> Machine:
 
 def _processor() -> str:
     """The processor's name as Linux gives it, with the instruction sets that decide how fast it multiplies."""
-    info = Path("/proc/cpuinfo")
-    if not info.is_file():
-        return platform.processor() or platform.machine()
-    facts = dict(line.split(":", 1) for line in info.read_text().split("\n\n")[0].splitlines() if ":" in line)
-    facts = {key.strip(): value.strip() for key, value in facts.items()}
-    flags = facts.get("flags", "").split()
     wanted = (("amx_bf16", "AMX"), ("avx512_vnni", "AVX-512 VNNI"), ("avx512f", "AVX-512"), ("avx2", "AVX2"))
-    best = next((name for flag, name in wanted if flag in flags), None)
-    return facts.get("model name", platform.machine()) + (f" ({best})" if best else "")
+    best = next((name for flag, name in wanted if flag in cpu_flags()), None)
+    name = cpu_facts().get("model name", platform.processor() or platform.machine())
+    return name + (f" ({best})" if best else "")

@@ -106,8 +106,13 @@ def take_turns(
 
 
 def turns_fit(one_each_s: float, seconds: float) -> bool:
-    """Whether five rounds fit behind a first run of each; before every block a run is thrown away."""
-    return (2 * LEAST_ROUNDS + 1) * one_each_s <= seconds
+    """Whether the fewest turns fit."""
+    return least_turns_s(one_each_s) <= seconds
+
+
+def least_turns_s(one_each_s: float) -> float:
+    """Seconds of five rounds behind a first run of each; before every block a run is thrown away."""
+    return (2 * LEAST_ROUNDS + 1) * one_each_s
 
 
 def _fits(runs: Mapping[str, Run], first_s: float, seconds: float) -> bool:

@@ -89,7 +89,7 @@ def _cells(record: QualityRecord, scale: _Scale) -> list[Cell]:
         _figure(record.no_ans_f1, record.no_ans_f1_interval),
         _difference(None if record.name == BASELINE else record.f1_difference, scale),
         number(None if record.name == BASELINE else record.agreement, 1),
-        number(record.questions_per_second, 0 if record.questions_per_second >= 10 else 1),
+        number(record.questions_per_second, 0 if (record.questions_per_second or 0) >= 10 else 1),
         text(engine_of(record.ran)),
     ]
 

@@ -209,7 +209,8 @@ class AccuracyTab:
         evaluate_all(self._runtime, asked, chosen, emit=lambda state: put(state.copy()), stopped=stop.is_set)
 
     def _finished(self, state: Evaluation, *, stopped: bool) -> Updates:
-        sentence = "Stopped; kept the backends that were finished." if stopped else DONE
+        kept = "kept the backends that were finished" if state.results else "no backend was finished"
+        sentence = f"Stopped; {kept}." if stopped else DONE
         bar = running(state.done, state.of, sentence, unit=UNIT, without=state.left_out)
         found: Updates = {self._progress: bar}
         if not state.results:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.asking.comparison import known_quality
 from qa_backends.limits import DEVICE_TITLES, devices
+from qa_backends.measure.results.shipped import tested
 from qa_backends.web.shared.shipped import shipped_benchmark
 from qa_backends.web.shared.wording import size
 
@@ -18,7 +19,7 @@ def backend_choices(family: str, device: str | None = None) -> list[tuple[str, s
     """Label and name of each backend that the family has and the device, where given, can run.
 
     A label has three lines: title, what was done and what runs it, and the name on the command line with what it costs.
-    One whose packages are not installed says so behind its title.
+    One that cannot run here says so behind its title, and so does one that has not run anywhere yet.
     """
     of = catalog.family(family)
     return [("\n".join(_explained(of, each)), each.name) for each in catalog.offered(of, device)]
@@ -26,7 +27,8 @@ def backend_choices(family: str, device: str | None = None) -> list[tuple[str, s
 
 def _explained(of: Family, each: Backend) -> tuple[str, str, str]:
     missing = catalog.unavailable(each)
-    title = f"{each.title} (unavailable: {missing.reason})" if missing else each.title
+    remark = f" (unavailable: {missing.reason})" if missing else "" if tested(each) else " (untested)"
+    title = f"{each.title}{remark}"
     return title, f"{each.summary[0].upper()}{each.summary[1:]}.", " · ".join([each.name, *_costs(of, each)])
 
 

@@ -1,0 +1,37 @@
+"""What steps that make INT8 share: a graph prepared for it, and weights that no processor's sums overflow with."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from qa_backends.artefacts.graph import FILE, quiet
+from qa_backends.limits import cpu_flags
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from qa_backends.artefacts.steps import Making
+
+EIGHT_BIT_SUMS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
+"""x86 instructions, by Linux's names, that add products of 8 bits up in 32. Without them two products are first added
+in 16 bits, which overflow with weights of 8 bits (onnxruntime's documentation, quantisation, "reduce_range")."""
+PREPARED = "prepared.onnx"
+
+
+def seven_bits() -> bool:
+    """Whether weights must keep to 7 bits on this machine; processors other than x86 do not say "sse2"."""
+    return "sse2" in cpu_flags() and not cpu_flags() & EIGHT_BIT_SUMS
+
+
+@contextmanager
+def prepared(making: Making) -> Iterator[Path]:
+    """The parent's graph with shapes inferred and constants folded, as quantising wants it; gone afterwards."""
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    path = making.folder / PREPARED
+    with quiet():
+        quant_pre_process(str(making.parent / FILE), str(path), skip_symbolic_shape=True)
+        yield path
+    path.unlink()

@@ -1,0 +1,93 @@
+"""INT8, static: weights and activations in 8 bits, scaled by what calibration texts made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qa_backends.artefacts.graph import FILE, precision_of
+from qa_backends.artefacts.quantise import prepared, seven_bits
+from qa_backends.artefacts.smoothing import MIGRATION, largest_inputs, products_of, smooth
+from qa_backends.artefacts.steps import Making, Step
+from qa_backends.artefacts.texts import calibration
+from qa_backends.checkpoints.manifest import file_hash
+from qa_backends.paths import CALIBRATION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOLD_EVERY = 25
+"""Texts between two words to those who wait."""
+
+
+def make(making: Making) -> None:
+    """Smooths the weights' inputs, then puts QuantizeLinear and DequantizeLinear around what is computed in INT8: every
+    runtime reads those pairs in its own way. Products' results stay as they are, to be added to biases in FP32."""
+    import onnx
+    from onnxruntime.quantization import (
+        CalibrationDataReader,
+        CalibrationMethod,
+        QuantFormat,
+        QuantType,
+        quantize_static,
+    )
+
+    class Texts(CalibrationDataReader):  # type: ignore[misc]  # onnxruntime leaves it untyped
+        def __init__(self) -> None:
+            self._feeds = _feeds(making, names, "ranges")
+
+        def get_next(self) -> dict[str, Any] | None:
+            return next(self._feeds, None)
+
+    with prepared(making) as graph:
+        model = onnx.load(graph)
+        names = [each.name for each in model.graph.input]
+        smooth(model, largest_inputs(model, _feeds(making, names, "outliers")))
+        onnx.save(model, graph)
+        quantize_static(
+            str(graph),
+            str(making.folder / FILE),
+            Texts(),
+            quant_format=QuantFormat.QDQ,
+            nodes_to_quantize=[each.name for each in products_of(model)],
+            per_channel=True,
+            reduce_range=seven_bits(),
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+            calibrate_method=CalibrationMethod.MinMax,
+            extra_options={"OpTypesToExcludeOutputQuantization": ["MatMul"]},
+        )
+
+
+def _feeds(making: Making, names: list[str], what: str) -> Iterator[dict[str, Any]]:
+    """The calibration texts, window by window and so without padding, which would widen the ranges for nothing."""
+    windows = calibration(making.checkpoint).windows
+    for number in range(windows.n_windows):
+        if number % TOLD_EVERY == 0:
+            making.progress.say(f"calibrating INT8, {what}: {number} of {windows.n_windows} texts …")
+        window = windows.select(np.array([number]))
+        yield {name: np.ascontiguousarray(getattr(window, name)) for name in names}
+
+
+STEP = Step(
+    name="onnx-int8",
+    parent="onnx",
+    short="int8",
+    label="INT8",
+    summary="computed in INT8, calibrated",
+    doing="calibrating INT8",
+    format="onnx-qdq",
+    files=(FILE,),
+    precision="INT8",
+    tolerance=0.2,
+    least_agreement=0.9,
+    packages=("onnx", "onnxruntime"),
+    opened_by="onnxruntime",
+    make=make,
+    precision_of=precision_of,
+    settings={
+        "calibration": file_hash(CALIBRATION), "per_channel": True, "ranges": "minimum and maximum",
+        "seven_bits": seven_bits(), "smoothing": MIGRATION,
+    },
+)  # fmt: skip

@@ -1,0 +1,39 @@
+"""INT8, dynamic: weights in 8 bits; activations are scaled anew for every text."""
+
+from __future__ import annotations
+
+from qa_backends.artefacts.graph import FILE, precision_of
+from qa_backends.artefacts.quantise import prepared, seven_bits
+from qa_backends.artefacts.smoothing import products_of
+from qa_backends.artefacts.steps import Making, Step
+
+
+def make(making: Making) -> None:
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with prepared(making) as graph:
+        quantize_dynamic(
+            str(graph), str(making.folder / FILE), per_channel=True, weight_type=QuantType.QInt8,
+            nodes_to_quantize=[each.name for each in products_of(onnx.load(graph))], reduce_range=seven_bits(),
+        )  # fmt: skip
+
+
+STEP = Step(
+    name="onnx-int8-dynamic",
+    parent="onnx",
+    short="int8-dynamic",
+    label="INT8, dynamic",
+    summary="weights rounded to INT8",
+    doing="rounding weights to INT8",
+    format="onnx-dynamic",
+    files=(FILE,),
+    precision="INT8",
+    tolerance=0.2,
+    least_agreement=0.9,
+    packages=("onnx", "onnxruntime"),
+    opened_by="onnxruntime",
+    make=make,
+    precision_of=precision_of,
+    settings={"per_channel": True, "seven_bits": seven_bits()},
+)

@@ -1,0 +1,50 @@
+"""What builds are calibrated and checked on: shipped texts, as windows of a checkpoint's own length."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends.checkpoints.load import read_config
+from qa_backends.contract import Query, ReaderSettings
+from qa_backends.paths import CALIBRATION, OWN_QUESTIONS
+from qa_backends.reader.reader import Reader
+from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.squad import read_squad
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qa_backends.contract import Windows
+    from qa_backends.reader.reader import Prepared
+
+PROBES = (
+    Query(
+        "What stands on the hill?",
+        "An old mill stands on the hill, and behind it the river turns towards the sea. " * 12,
+    ),
+    Query("Who keeps the mill?", "Nobody keeps it any more."),
+)
+"""Two questions of very different length in one batch, so that a step which mishandles padding is caught."""
+
+
+def reader_of(checkpoint: Path) -> Reader:
+    """Cuts texts as people's are cut, or shorter where the checkpoint reads less at once."""
+    limit = min(384, int(read_config(checkpoint)["max_position_embeddings"]))
+    return Reader(SubwordTokenizer(checkpoint), ReaderSettings(max_seq_len=limit, stride=min(128, limit // 3)))
+
+
+def probe_windows(checkpoint: Path) -> Windows:
+    """The probes, in one batch."""
+    return reader_of(checkpoint).prepare_all(PROBES).windows
+
+
+def calibration(checkpoint: Path) -> Prepared:
+    """Texts of many kinds with questions, written to find the ranges of activations by, and never measured on."""
+    found = [Query(each.question, each.context) for each in read_squad(CALIBRATION)]
+    return reader_of(checkpoint).prepare_all(found)
+
+
+def shipped_questions(checkpoint: Path) -> Prepared:
+    """The questions on which the answers of a step must mostly be its parent's."""
+    found = [Query(each.question, each.context) for each in read_squad(OWN_QUESTIONS)]
+    return reader_of(checkpoint).prepare_all(found)

@@ -1,0 +1,98 @@
+"""OpenVINO: the exported ONNX graph on a CPU, in FP32 or in the BF16 that newer processors multiply twice as fast."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from qa_backends.checkpoints.manifest import file_hash, versions_of
+from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
+from qa_backends.errors import ArtefactError
+from qa_backends.limits import cpu_flags, thread_count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FILE = "model.onnx"
+OUTPUTS = ("start_logits", "end_logits")
+HINTS = {"": "f32", "bf16": "bf16"}
+"""What OpenVINO is told for each value of ``precision``: told nothing, it takes BF16 wherever the processor has it."""
+NAMES = {"f32": "FP32", "bf16": "BF16", "f16": "FP16", "u8": "INT8", "i8": "INT8"}
+"""How it calls what it computes in, once the graph is compiled."""
+PRODUCTS = "FullyConnected"
+"""What it calls products with constant weights, where the time goes."""
+BF16_FLAGS = frozenset({"avx512_bf16", "amx_bf16"})
+"""What Linux calls the instructions without which BF16 would only be rounded, and computed in FP32."""
+
+
+class OpenVino(Engine):
+    """One stream on all threads, as OpenVINO's own hint for latency sets it. It reads the graph through its core, which
+    reports to nobody; the converter that would is not used."""
+
+    title: ClassVar = "OpenVINO"
+    short: ClassVar = "ov"
+    label: ClassVar = "OpenVINO"
+    packages: ClassVar = ("openvino",)
+    devices: ClassVar = ("cpu",)
+    reads: ClassVar = ("onnx", "onnx-qdq")
+    options: ClassVar = {"precision": {"bf16": Choice("BF16", tolerance=5e-2, precision="BF16")}}
+
+    @classmethod
+    def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:
+        if options.get("precision") == "bf16" and not cpu_flags() & BF16_FLAGS:
+            return "This processor has no BF16 arithmetic.", "Choose the backend without BF16, which computes in FP32."
+        return None
+
+    def load(self, artefact: Path, device: str) -> None:
+        import openvino
+
+        self._hash = file_hash(artefact / FILE)
+        core = openvino.Core()
+        settings = {
+            "INFERENCE_PRECISION_HINT": HINTS[self.chosen.get("precision", "")],
+            "INFERENCE_NUM_THREADS": thread_count(),
+            "NUM_STREAMS": 1,
+            "PERFORMANCE_HINT": "LATENCY",
+        }
+        try:
+            self._compiled: Any = core.compile_model(str(artefact / FILE), "CPU", settings)
+        except RuntimeError as error:
+            raise ArtefactError(f"OpenVINO cannot load {artefact.name}: {error}") from error
+        self._request: Any = self._compiled.create_infer_request()
+        self._inputs = [each.get_any_name() for each in self._compiled.inputs]
+
+    def forward(self, windows: Windows) -> SpanLogits:
+        feeds = {name: np.ascontiguousarray(getattr(windows, name)) for name in self._inputs}
+        found = self._request.infer(feeds)
+        start, end = (np.array(found[name]) for name in OUTPUTS)  # copies: the request keeps its buffers
+        return SpanLogits(start, end)
+
+    def describe(self) -> Ran:
+        precision = self._precision()
+        rest = NAMES[self._compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()]
+        return Ran(
+            device="CPU",
+            provider="OpenVINO CPU",
+            precision=precision,
+            threads=int(self._compiled.get_property("INFERENCE_NUM_THREADS")),
+            fused_ops={},
+            file_hash=self._hash,
+            versions=versions_of(self.packages),
+            notes=(f"what is not in {precision} is in {rest}",) if precision != rest else (),
+        )
+
+    def _precision(self) -> str:
+        """What most products with weights are computed in, by the compiled graph itself."""
+        found = Counter(
+            str(node.get_rt_info()["runtimePrecision"].astype(str))
+            for node in self._compiled.get_runtime_model().get_ops()
+            if node.get_rt_info()["layerType"].astype(str) == PRODUCTS
+        )
+        most, _ = found.most_common(1)[0]
+        return NAMES.get(most, most)
+
+    def close(self) -> None:
+        del self._request, self._compiled

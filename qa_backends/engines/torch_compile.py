@@ -1,0 +1,41 @@
+"""torch.compile: the model's graph captured, its operators fused and compiled for this machine when it is loaded."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, ClassVar
+
+from qa_backends.engines._torch import Run, TorchEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from transformers import PreTrainedModel
+
+COMPILERS = ("c++", "g++", "clang++", "cl")
+"""What PyTorch's code generator looks for on a CPU (torch._inductor.cpp_builder)."""
+COMPILED = ((2, 48), (1, 48))
+"""One program for batches of any size and length, and one for single windows: PyTorch compiles a size of 1 apart."""
+
+
+class TorchCompile(TorchEngine):
+    """Compiling takes from seconds to a minute, and is part of loading."""
+
+    title: ClassVar = "torch.compile"
+    short: ClassVar = "compiled"
+    label: ClassVar = "compiled"
+
+    @classmethod
+    def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:
+        if device == "cuda" or any(map(shutil.which, COMPILERS)):
+            return None
+        return "torch.compile needs a C++ compiler, and there is none here.", "Install one: apt-get install g++"
+
+    def prepared(self, model: PreTrainedModel) -> Run:
+        import torch
+
+        mode = "reduce-overhead" if self._device.type == "cuda" else None  # on a GPU: recorded as CUDA graphs
+        compiled: Run = torch.compile(self.by_place(model), dynamic=True, mode=mode)
+        for shape in COMPILED:
+            compiled(*self.example(*shape))
+        return compiled

@@ -1,0 +1,115 @@
+"""INT8 keeps the answers: outliers are smoothed without changing what is computed; a step that breaks answers fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from qa_backends import catalog
+from qa_backends.artefacts import quantise
+from qa_backends.artefacts.compare import compare_answers
+from qa_backends.artefacts.smoothing import largest_inputs, products_of, smooth
+from qa_backends.artefacts.steps import step_of
+from qa_backends.checkpoints.manifest import file_hash, read_manifest
+from qa_backends.contract import SpanLogits, Windows
+from qa_backends.errors import AnswersError
+from qa_backends.paths import CALIBRATION
+from qa_backends.progress import UNWATCHED, Cancelled, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from qa_backends.runtime import Runtime
+
+    Forward = Callable[[Windows], SpanLogits]
+
+OUTLIER = 3
+
+
+def two_products(rng: np.random.Generator) -> onnx.ModelProto:
+    """Two products that share an input, as an attention layer's do, and one behind them."""
+    shapes = {"query": (8, 6), "key": (8, 6), "output": (6, 4)}
+    weights = [
+        numpy_helper.from_array(rng.normal(size=shape).astype(np.float32), name) for name, shape in shapes.items()
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "query"], ["a"], name="query"),
+        helper.make_node("MatMul", ["x", "key"], ["b"], name="key"),
+        helper.make_node("Add", ["a", "b"], ["c"], name="add"),
+        helper.make_node("MatMul", ["c", "output"], ["y"], name="output"),
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", size]) for name, size in (("x", 8), ("y", 4))]
+    graph = helper.make_graph(nodes, "two", ends[:1], ends[1:], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def run(model: onnx.ModelProto, feed: dict[str, np.ndarray]) -> np.ndarray:
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(["y"], feed)[0])
+
+
+def test_smoothing_shrinks_an_outlying_channel_and_computes_the_same() -> None:
+    rng = np.random.default_rng(0)
+    model, x = two_products(rng), rng.normal(size=(20, 8)).astype(np.float32)
+    x[:, OUTLIER] *= 50
+    before, largest = run(model, {"x": x}), largest_inputs(model, [{"x": x[:10]}, {"x": x[10:]}])
+    assert largest["x"] == pytest.approx(np.abs(x).max(axis=0)), "over all that was fed"
+    smooth(model, largest)
+    onnx.checker.check_model(model)
+    assert run(model, {"x": x}) == pytest.approx(before, rel=1e-4, abs=1e-4)
+    after = largest_inputs(model, [{"x": x}])
+    (smoothed,) = [values for name, values in after.items() if name.startswith("x")]
+    assert smoothed[OUTLIER] / np.median(smoothed) < 0.2 * largest["x"][OUTLIER] / np.median(largest["x"])
+    assert [each.name for each in products_of(model)] == ["query", "key", "output"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "needed"),
+    [({"sse2", "avx2", "avx512f"}, True), ({"sse2", "avx2", "avx_vnni"}, False), ({"asimd"}, False), (set(), False)],
+    ids=["AVX-512 without VNNI", "VNNI", "Arm", "unknown"],
+)
+def test_weights_keep_to_seven_bits_where_sums_of_eight_would_overflow(
+    flags: set[str], needed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quantise, "cpu_flags", lambda: frozenset(flags))
+    assert quantise.seven_bits() is needed
+
+
+def test_what_int8_is_calibrated_on_is_part_of_its_key() -> None:
+    assert step_of("onnx-int8").settings["calibration"] == file_hash(CALIBRATION)
+
+
+def forward(sign: float) -> Forward:
+    """Logits made of the token ids, the same for the same window; with the other sign all answers are others."""
+
+    def logits(windows: Windows) -> SpanLogits:
+        found = sign * np.sin(windows.input_ids * 0.7 + np.arange(windows.seq_len)).astype(np.float32)
+        return SpanLogits(found, found)
+
+    return logits
+
+
+def test_a_step_that_breaks_the_answers_fails_by_name_with_how_many(packed: Path) -> None:
+    assert compare_answers("onnx-int8", forward(1), forward(1), packed, 0.9, UNWATCHED) == 1
+    with pytest.raises(AnswersError, match=r"'onnx-int8' changed 2\d\d of 294 answers on this machine.*90%"):
+        compare_answers("onnx-int8", forward(1), forward(-1), packed, 0.9, UNWATCHED)
+
+
+def test_comparing_answers_can_be_stopped(packed: Path) -> None:
+    with pytest.raises(Cancelled):
+        compare_answers("onnx-int8", forward(1), forward(1), packed, 0.9, Progress(stopped=lambda: True))
+
+
+@pytest.mark.parametrize("name", ["pruned-ort-int8", "pruned-ort-int8-dynamic"])
+def test_int8_of_the_shipped_weights_says_how_often_it_keeps_their_answers(name: str, runtime: Runtime) -> None:
+    backend = catalog.backend(name)
+    made = read_manifest(runtime.make_ready(catalog.family("minilm"), backend, "cpu", UNWATCHED))
+    assert made.precision == "INT8"
+    assert step_of(backend.artefact).least_agreement <= (made.agreement or 0) < 1
+    assert 0 < (made.largest_logit_difference or 0) <= step_of(backend.artefact).tolerance

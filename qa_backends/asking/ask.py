@@ -15,7 +15,7 @@ from qa_backends.asking.language import language_notice
 from qa_backends.contract import StageTimes, same_answer
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.timing.load import BUSY_ABOVE, LoadMeter
-from qa_backends.measure.timing.rounds import Samples, take_turns, turns_fit, without_wait
+from qa_backends.measure.timing.rounds import Samples, least_turns_s, take_turns, turns_fit, without_wait
 from qa_backends.measure.timing.statistics import LEAST_ROUNDS
 from qa_backends.progress import Progress
 from qa_backends.reader.reader import check
@@ -77,7 +77,8 @@ class Asking:
 
     ``busy`` is the share of this machine's cores that others took while the times that are shown were measured: during
     the turns, or during the first answers where no turns were taken; ``None`` where the system does not tell, or it was
-    too short to tell. ``language_notice`` is a sentence where the text does not look to be in the models' language.
+    too short to tell. ``language_notice`` is a sentence where the text does not look to be in the models' language,
+    ``turns_notice`` one where the turns would have taken too long.
     """
 
     query: Query
@@ -89,6 +90,7 @@ class Asking:
     samples: Samples = field(default_factory=Samples)
     busy: float | None = None
     language_notice: str = ""
+    turns_notice: str = ""
 
     @property
     def disturbed(self) -> bool:
@@ -245,6 +247,8 @@ def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -
     first = [each.reading.times for each in compared if each.reading]
     one_each_s = sum(each.forward_s + each.decode_s for each in first)  # a turn does not tokenise again
     if not turns_fit(one_each_s, seconds):
+        needed = roughly(least_turns_s(one_each_s))
+        state.turns_notice = f"One reading of each: turns that tell more take {needed}, and {seconds:.0f} s were given."
         return
     compared = _loaded(turn, state, compared)
     turn.progress.say(f"Taking turns to compare speeds, for at most {seconds:.0f} s …")

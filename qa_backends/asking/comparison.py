@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Ran, Span
 
+BITS = {"FP32": 32, "FP16": 16, "BF16": 16, "INT8": 8}
+
 
 @dataclass(frozen=True, slots=True)
 class KnownQuality:
@@ -85,7 +87,7 @@ class Comparison:
     """``recorded`` says on what machine and when, where this is not the visitor's own measurement.
 
     ``busy`` is the share of the machine's cores that others took meanwhile, where it was so much that the times are not
-    to be relied upon. ``notice`` is a sentence about the text itself.
+    to be relied upon. ``notice`` is what there is to say of the text and of how it was measured.
     """
 
     question: str
@@ -134,7 +136,7 @@ def comparison_of(asking: Asking) -> Comparison:
         fastest=_fastest(asking),
         tokens=asking.tokens,
         busy=asking.busy if asking.disturbed else None,
-        notice=asking.language_notice,
+        notice=" ".join(filter(None, (asking.language_notice, asking.turns_notice))),
     )
 
 
@@ -169,7 +171,7 @@ def _card(asking: Asking, outcome: Outcome) -> Card:
         runs=len(asking.timed(outcome)),
         speed_up=asking.speed_up(outcome),
         same_answer=asking.same_answer(outcome),
-        engine=f"{reading.ran.provider}, {reading.ran.precision}",
+        engine=f"{reading.ran.provider}, {arithmetic(backend, reading.ran)}",
         ran=ran_sentence(reading.ran),
         notices=(*reading.notices, *outcome.notices),
         quality=known_quality(asking.family, backend, asking.device),
@@ -187,6 +189,14 @@ def known_quality(family: Family, backend: Backend, device: str) -> tuple[KnownQ
         for title, each in found
         if each
     )
+
+
+def arithmetic(backend: Backend, ran: Ran) -> str:
+    """What was computed in; and what the weights are stored in, where that is less."""
+    stored = backend.stored
+    if BITS.get(stored, 0) < BITS.get(ran.precision, 0):
+        return f"{stored} weights in {ran.precision}"
+    return ran.precision
 
 
 def span_of(span: Span | None) -> tuple[int, int] | None:

@@ -345,6 +345,15 @@ def test_a_machine_that_is_slow_at_first_takes_turns_all_the_same(small_family: 
     assert found.outcomes[0].cold_s > 0.5 and len(found.samples.blocks) >= 5
 
 
+def test_where_turns_would_take_too_long_it_is_said_how_long(small_family: Family, add_engine: AddFile) -> None:
+    paced(add_engine, window_s=0.2)
+    found, _ = asked(small_family, seconds=1)
+    assert not found.samples.blocks
+    assert re.search(
+        r"One reading of each: turns that tell more take about \d+ s, and 1 s", comparison_of(found).notice
+    )
+
+
 def test_an_answer_that_took_long_is_shown_before_it_is_timed(small_family: Family, add_engine: AddFile) -> None:
     paced(add_engine, window_s=0.1, cold_s=1.1)
     found, steps = asked(small_family, seconds=0, backends=PACED[1:])

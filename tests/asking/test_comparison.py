@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from qa_backends import catalog
 from qa_backends.asking.answer import answer_json
 from qa_backends.asking.ask import Asking, Outcome
-from qa_backends.asking.comparison import comparison_of
+from qa_backends.asking.comparison import arithmetic, comparison_of
 from qa_backends.contract import Answer, Query, Ran, Reading, Span, StageTimes
 from qa_backends.measure.results.shipped import shipped_quality
 from qa_backends.measure.timing.rounds import Samples
@@ -133,3 +134,9 @@ def test_an_answer_as_json_is_plain_and_in_milliseconds() -> None:
     assert found["cold_ms"] == pytest.approx(40) and found["ran"]["fused_ops"]["Attention"] == 6
     nothing = answer_json(reading("pruned", answer("")), cold_s=0.04)
     assert nothing["answer"] is None and nothing["span"] is None
+
+
+def test_weights_that_are_stored_in_fewer_bits_than_they_are_computed_in_are_said_so() -> None:
+    assert arithmetic(catalog.backend("pruned-ort-fp16"), RAN) == "FP16 weights in FP32"
+    assert arithmetic(catalog.backend("pruned-ort"), RAN) == "FP32"
+    assert arithmetic(catalog.backend("pruned-ov-bf16"), replace(RAN, precision="BF16")) == "BF16"

@@ -60,6 +60,27 @@ def test_while_a_slow_backend_answers_the_page_says_so_and_can_be_stopped(page: 
     assert time.monotonic() - began < 20 * SLOW_S, "the long text does not go on behind"
 
 
+@pytest.mark.parametrize("when", ["is answering", "Taking turns"])
+@pytest.mark.usefixtures("slow_baseline")
+def test_cancelling_brings_back_the_last_result_with_its_own_marks_and_dims_it(
+    page: Page, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(page, question=QUESTION, context=TEXT)
+    monkeypatch.setattr("qa_backends.web.ask.tab.LIVE_SECONDS", 60)
+    verdict, marks = page.inner_text("#qa-result .qa-headline"), page.locator("#qa-marked mark").all_inner_texts()
+    page.fill("#qa-context textarea", "Cara rode home, and Dora stayed for the night.")
+    page.fill(BOX, "Who rode home?")
+    page.press(BOX, "Enter")
+    page.wait_for_selector(f"#qa-result [role=status]:has-text('{when}')")
+    page.click("#qa-cancel")
+    page.wait_for_selector("#qa-result:has-text('Cancelled')")
+    page.wait_for_timeout(1000)
+    assert page.inner_text("#qa-result h2") == f"“{QUESTION}”"
+    assert page.inner_text("#qa-result .qa-headline") == verdict
+    assert page.locator("#qa-marked mark").all_inner_texts() == marks
+    assert page.locator("#qa-result .qa-stale, #qa-marked .qa-stale").count() == 3, "the form holds another question"
+
+
 def test_a_slow_browser_shows_the_same(open_page: Open) -> None:
     page = open_page()
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": THROTTLED})

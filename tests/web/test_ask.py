@@ -137,6 +137,13 @@ def test_an_estimate_is_called_one_and_is_no_more_than_that_while_turns_are_to_c
     assert "estimate" in verdict(BASE, slow).detail
     begun = verdict_of(replace(view(BASE, slow), status="Taking turns: 1 run of each"))
     assert "so far" in begun.detail and begun.tone == "plain"
+    assert drawn.result(view(BASE, slow)).count("≈3.3×") == 2, "in the headline, and in the row"
+
+
+def test_not_even_a_first_estimate_leads_with_speed_where_the_answers_differ() -> None:
+    other = replace(FAST, speed_up=None, runs=0, answer="Anna", span=(0, 4), same_answer=False)
+    begun = verdict_of(replace(view(BASE, other), status="Taking turns: 1 run of each"))
+    assert (begun.figure, begun.tone) == ("The answers differ", "warn") and "≈3.3× faster" in begun.title
 
 
 @pytest.mark.parametrize(

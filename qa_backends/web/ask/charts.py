@@ -25,6 +25,8 @@ TITLE = "Questions asked, by length of text"
 SYMBOLS = ("circle", "diamond", "square", "cross")
 """Families and devices are told apart by these, in the order they come; a backend has one colour in all of them."""
 BEHIND_OPACITY, BEHIND_PX = 0.3, 4
+LEAST_TOKENS = 128
+"""The axis of lengths goes at least so far, so that short questions too stand before what was measured."""
 DOT_PX = 3
 """How much wider a question's dot is than a marker on a line."""
 
@@ -51,7 +53,7 @@ def visit(asked: Sequence[Asked], shipped: Benchmark | None) -> go.Figure:
         return sentence(TITLE, "Ask something: the time of each backend is drawn here, question by question.")
     lines = [_line(key, asked, keys) for key in keys]
     recorded = [_recorded(key, shipped) for key in keys]
-    across = Axis.level(max(each.tokens for each in asked))
+    across = Axis.level(max(LEAST_TOKENS, *(each.tokens for each in asked)))
     up = Axis.up(
         [ms for each in asked for ms in each.latencies_ms.values()]
         + [ms for line in recorded for tokens, ms in line if tokens <= across.high]

@@ -28,11 +28,12 @@ WIDEST = 100.0
 """Per cent of its lane that the slowest backend's bar takes."""
 
 
-def result(view: Comparison, race: int = 0) -> str:
+def result(view: Comparison, race: int = 0, *, note: str = "", stale: bool = False) -> str:
     """The whole comparison under its question: a headline, what it costs, and a row a backend.
 
-    ``race`` counts the races run: from the first on, the bars grow as the backends ran, slowed down alike. Each number
-    makes the animation a new one, so that the browser starts it again.
+    ``note`` is said beside the question, and ``stale`` dims what is not about the question in the form. ``race`` counts
+    the races run: from the first on, the bars grow as the backends ran, slowed down alike. Each number makes the
+    animation a new one, so that the browser starts it again.
     """
     verdict = verdict_of(view)
     timed = view.answered
@@ -40,15 +41,20 @@ def result(view: Comparison, race: int = 0) -> str:
     factor = RACE_LASTS_S * 1000 / slowest if slowest else 0.0
     sets = _sets(view)
     rows = "".join(_row(card, view, sets, slowest, factor if race else 0.0, race) for card in view.cards)
-    facts = f'<p class="qa-soft">{escape(_facts(view))}</p>'
+    facts = f'<p class="qa-soft">{f"<b>{escape(note)}</b> " if note else ""}{escape(_facts(view))}</p>'
     status = f'<p class="qa-status" role="status" aria-live="off">{escape(view.status)}</p>'
-    pace = f" They grew at {_pace(factor)}." if race and timed else ""
+    pace = f'<span class="qa-pace"> They grew at {_pace(factor)}.</span>' if race and timed else ""
     return (
-        f'<section class="qa-result" aria-label="Result"><header><h2 dir="auto">“{escape(view.question)}”</h2>'
+        f'<section class="qa-result{_dim(stale)}" aria-label="Result">'
+        f'<header><h2 dir="auto">“{escape(view.question)}”</h2>'
         f"{status if view.status else facts}</header>{_headline(verdict)}"
         f'<div class="qa-lane qa-heads" aria-hidden="true">{_heads(sets)}</div><ol class="qa-race">{rows}</ol>'
         f'{_trap(view)}{_notice(view.notice)}<p class="qa-soft">Bars: {_parts_named(view)}.{pace}</p></section>'
     )
+
+
+def _dim(stale: bool) -> str:
+    return " qa-stale" if stale else ""
 
 
 def _sets(view: Comparison) -> list[str]:
@@ -77,7 +83,7 @@ def pending(question: str, titles: Sequence[tuple[str, str]]) -> str:
     )
     return (
         f'<section class="qa-result" aria-label="Result"><header><h2 dir="auto">“{escape(question)}”</h2>'
-        f'<p class="qa-soft">asked just now</p></header><div class="qa-headline"><strong>…</strong></div>'
+        f'<p class="qa-soft qa-asked">asked just now</p></header><div class="qa-headline"><strong>…</strong></div>'
         f'<div class="qa-lane qa-heads" aria-hidden="true">{_heads(())}</div><ol class="qa-race">{rows}</ol></section>'
     )
 
@@ -171,7 +177,8 @@ def _ratio(card: Card, view: Comparison) -> str:
     if card is view.baseline:
         return "1×"
     if card.speed_up is None:
-        return ""
+        estimated = view.baseline and (view.baseline.latency_ms or 0.0) / (card.latency_ms or 1.0)
+        return f"≈{estimated:.1f}×" if estimated else ""
     return "a tie" if card.speed_up.tie else card.speed_up.figure()
 
 
@@ -181,7 +188,7 @@ def _known(card: Card, title: str, device: str) -> str:
     if known is None:
         return '<div class="qa-f1"></div>'
     elsewhere = "" if known.device == device else f", on the {device_title(known.device)}"
-    agrees = "" if known.agreement is None else f"<span>agrees {known.agreement:.0f} %</span>"
+    agrees = "" if known.agreement is None else f" <span>agrees {known.agreement:.0f} %</span>"
     said = f'<span class="qa-unseen">F1 on {escape(title)} </span>'
     return f'<div class="qa-f1"><b>{said}{known.f1:.1f}</b>{escape(elsewhere)}{agrees}</div>'
 
@@ -209,7 +216,7 @@ def _pace(factor: float) -> str:
     return f"1/{factor:,.0f} of their pace" if factor > 1 else f"{1 / factor:,.1f} times their pace"
 
 
-def marked(view: Comparison) -> str:
+def marked(view: Comparison, *, stale: bool = False) -> str:
     """The text with every answer underlined, once for all backends that gave it; overlapping ones below each other."""
     answers: dict[tuple[int, int], list[Card]] = {}
     for card in view.told:
@@ -225,8 +232,9 @@ def marked(view: Comparison) -> str:
     legend = "".join(_named(cards, view) for cards in answers.values())
     legend += _named(silent, view, "no answer in this text: ") if silent else ""
     room = f"line-height:calc(1.6em + {UNDERLINE_PX * max(0, len(answers) - 1)}px)"
-    text = f'<div class="qa-text" dir="auto" tabindex="0" style="{room}">{"".join(pieces)}</div>'
-    return f'<div>{text}<ul class="qa-legend">{legend}</ul></div>'
+    dim = _dim(stale)
+    text = f'<div class="qa-text{dim}" dir="auto" tabindex="0" style="{room}">{"".join(pieces)}</div>'
+    return f'<div>{text}<ul class="qa-legend{dim}">{legend}</ul></div>'
 
 
 def _named(cards: Sequence[Card], view: Comparison, says: str = "") -> str:

@@ -1,5 +1,5 @@
 """What the browser does by itself: keep the address, and over a reload its visit and a text too long for it; dim a
-result whose question was changed; ask by Ctrl+Enter; scroll a long text to its answer.
+result whose question was changed; ask by Ctrl+Enter; scroll to what was asked, and a long text to its answer.
 """
 
 from __future__ import annotations
@@ -31,6 +31,15 @@ document.addEventListener('keydown', event => {
   event.preventDefault();
   document.querySelector('#qa-ask').click();
 });
+// Who chose backends far down would see nothing of what they asked.
+new MutationObserver(() => {
+  if (!document.querySelector('#qa-result .qa-asked')) return;
+  document.querySelector('#qa-options button.label-wrap.open')?.click();
+  setTimeout(() => {
+    const shown = document.querySelector('#qa-result .qa-headline').getBoundingClientRect();
+    if (shown.top < 0 || shown.bottom > innerHeight) scrollTo({top: 0});
+  }, 200);
+}).observe(document.querySelector('#qa-result'), {childList: true, subtree: true});
 new MutationObserver(() => {
   const box = document.querySelector('#qa-marked .qa-text'), mark = box && box.querySelector('mark');
   if (mark) box.scrollTop = mark.offsetTop - box.offsetTop - box.clientHeight / 3;

@@ -42,7 +42,7 @@ WAITING_ROOM = 16
 """Questions that may be under way or waiting at once; the next ones wait in Gradio's own queue."""
 RUN_TOGETHER: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": WAITING_ROOM}
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-LONGER_SECONDS = 60.0
+LONGER_SECONDS = 180.0
 HOW_TO_READ = (
     "A time is the median of whole answers (tokenise, model, decode). The backends take turns until the fastest one's "
     f"ratio to the baseline is known within 5 %, or for {LIVE_SECONDS:.0f} seconds. A range such as “3.2 to 3.6 times” "
@@ -54,6 +54,8 @@ LINK_NOTE = (
     "The address bar holds your question: copy it to share the question. "
     f"A text that would make it longer than {share.LINK_UP_TO:,} characters is left out."
 )
+
+CANCELLED = "Cancelled; this is the result before it."
 
 Updates = tuple[Any, ...]
 
@@ -69,21 +71,20 @@ class AskTab:
         self._wire()
 
     def _draw(self) -> None:
-        first, recorded = examples()[0], first_sight()
-        there, family = devices(), catalog.default_family()
-        ticked = preselected(family, there[0])
+        recorded, there = first_sight(), devices()
+        question, context, family, ticked, _ = shown = first_asked()
         self.visit = gr.State(Visit())
         self.ticket = gr.Number(0, visible=False, precision=0)
         self._address = gr.Textbox(visible=False)
         self._kept, self._key = gr.Textbox(visible=False), gr.Textbox(visible=False)
         with gr.Column(elem_classes="qa-form", elem_id="qa-form"):
             self._context = gr.Textbox(
-                value=first["context"], label="Text", lines=3, max_lines=10, elem_id="qa-context",
+                value=context, label="Text", lines=3, max_lines=10, elem_id="qa-context",
                 placeholder=f"Paste a text of up to {MAX_CONTEXT_CHARS:,} characters",
             )  # fmt: skip
             with gr.Row(elem_classes="qa-ask-row"):
                 self._question = gr.Textbox(
-                    value=first["question"], label="Question", lines=1, max_lines=1, elem_id="qa-question", scale=8,
+                    value=question, label="Question", lines=1, max_lines=1, elem_id="qa-question", scale=8,
                     placeholder="Ask something the text can answer, then press Enter", min_width=200,
                 )  # fmt: skip
                 self._cancel = gr.Button("Cancel", elem_id="qa-cancel", scale=0, min_width=88, visible=False)
@@ -126,7 +127,6 @@ class AskTab:
             gr.HTML(f'<p class="qa-soft">{HOW_TO_READ}</p>')
         with gr.Accordion("Copy as code, or as a link", open=False):
             gr.HTML(f'<p class="qa-soft">{LINK_NOTE}</p>')
-            shown = (first["question"], first["context"], family, ticked, there[0])
             self._python = gr.Code(share.as_python(*shown, share.page_address(None)), label="Python", **share.CODE_BOX)
             self._shell = gr.Code(share.as_shell(*shown), label="Command line", **share.CODE_BOX)
         gr.HTML("", js_on_load=scripts.LISTEN, elem_id="qa-listen")  # last: it looks for what stands above
@@ -168,7 +168,10 @@ class AskTab:
                 [self.ticket],
                 [self._context, self._question, self.ticket],
             )
-        self._cancel.click(self.cancelled, self.visit, [self._result, self._cancel], cancels=self._asking, **PRIVATE)
+        self._cancel.click(
+            self.cancelled, [self.visit, self._context, self._question], [self._result, self._marked, self._cancel],
+            cancels=self._asking, **PRIVATE,
+        )  # fmt: skip
         self._watch.click(self.watch, self.visit, [self.visit, self._result], **PRIVATE)
         self._address.change(None, [self._address, self._context], None, js=scripts.SET_ADDRESS)
         self._open.upload(self.open_text, self._open, [self._context, self._result], queue=False, **PRIVATE)
@@ -284,11 +287,14 @@ class AskTab:
         except InputError as error:
             return gr.skip(), html.trouble(str(error))
 
-    def cancelled(self, visit: Visit, request: gr.Request) -> tuple[str, Any]:
-        """Ends the visitor's own work, and says so above the last result if there is one."""
+    def cancelled(self, visit: Visit, context: str, question: str, request: gr.Request) -> Updates:
+        """Ends the visitor's own work, and shows again what stood there before, dimmed if it is of another question."""
         self._stops.end(request)
-        last = html.result(visit.last) if visit.last else ""
-        return html.remark("Cancelled. Nothing was kept of that question.") + last, gr.Button(visible=False)
+        view, hidden = visit.last or first_sight(), gr.Button(visible=False)
+        if view is None:
+            return html.remark(CANCELLED), "", hidden
+        stale = (view.question, view.context) != (question, context)
+        return html.result(view, note=CANCELLED, stale=stale), html.marked(view, stale=stale), hidden
 
     def watch(self, visit: Visit) -> tuple[Visit, str]:
         """Starts the race again: the visitor's last question, or the recorded one before they asked."""
@@ -306,7 +312,7 @@ class AskTab:
         found = share.read_link(dict(request.query_params))
         unchanged = [gr.skip()] * 6
         if found is None:
-            return *[gr.skip()] * 6, *unchanged
+            return *[gr.skip()] * 10, share.as_python(*first_asked(), share.page_address(request)), gr.skip()
         context = found.context or kept
         form = (context, found.question, found.backends, found.family, gr.skip())
         if not context:
@@ -338,6 +344,12 @@ def _shown(visit: Visit, view: Comparison, request: gr.Request) -> Updates:
         share.as_python(*asked, share.page_address(request)),
         share.as_shell(*asked),
     )
+
+
+def first_asked() -> tuple[str, str, str, list[str], str]:
+    """What the form holds to begin with: question, text, family, backends ticked, device."""
+    first, family, device = examples()[0], catalog.default_family(), devices()[0]
+    return first["question"], first["context"], family, preselected(family, device), device
 
 
 def first_sight() -> Comparison | None:

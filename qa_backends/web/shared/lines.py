@@ -26,6 +26,7 @@ from qa_backends.web.shared.charts import (
     width,
 )
 from qa_backends.web.shared.palette import colour
+from qa_backends.web.shared.wording import SECONDS_FROM_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,8 +47,6 @@ MARKER_PX, RING_PX = 6, 3
 MOST_TICKS = 5
 STEPS = (1.0, 2.0, 5.0)
 """What an axis names of each power of ten."""
-SECONDS_FROM_MS = 10_000
-"""An axis that goes further is named in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,14 @@ if TYPE_CHECKING:
     from qa_backends.measure.results.records import BenchmarkRecord, QualityRecord
 
 
+SECONDS_FROM_MS = 10_000
+"""What takes longer is said in seconds."""
+
+
 def milliseconds(value: float) -> str:
-    """Three significant digits: 0.42, 4.21, 42.1, 421."""
+    """Three significant digits: 0.42, 4.21, 42.1, 421; from ten seconds on in seconds."""
+    if value >= SECONDS_FROM_MS:
+        return f"{value / 1000:,.1f} s"
     for limit, digits in ((1, 2), (10, 2), (100, 1)):
         if value < limit:
             return f"{value:.{digits}f} ms"

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from helpers import QUESTION, ROOT, TEXT
 
+from qa_backends.catalog import BACKENDS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -86,11 +88,11 @@ def test_both_are_offered_in_the_page_with_colours_of_their_own(project: Path) -
         "print(json.dumps({name: [label, colour(name)] for label, name in backend_choices('minilm')}))"
     )
     offered = json.loads(run(project, "-c", script))
-    assert offered["pruned-numpy"][0].splitlines()[0] == "Pruned, ONNX, NumPy"
+    assert offered["pruned-numpy"][0].splitlines()[0] == "Pruned, ONNX, NumPy (untested)"
     assert offered["pruned-ort-basic"][0].splitlines()[0] == "Pruned, simplified"
     assert all(name in label.splitlines()[-1] for name, (label, _) in offered.items())
     colours = [shown for _, shown in offered.values()]
-    assert len(set(colours)) == len(colours) == 7
+    assert len(set(colours)) == len(colours) == len(BACKENDS) + 2
 
 
 def test_the_projects_own_checks_pass_with_both(project: Path) -> None:

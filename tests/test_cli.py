@@ -147,7 +147,8 @@ def test_list_names_every_backend(run: Run) -> None:
     names = [row["backend"] for row in rows]
     assert {"minilm/baseline", "minilm/pruned", "minilm/pruned-ort-fp16"} <= set(names)
     assert all(row["available"] or row["reason"] for row in rows)
-    assert {row["precision"] for row in rows} == {"FP32", "FP16"}
+    assert {row["precision"] for row in rows} == {"FP32", "FP16", "BF16", "INT8"}
+    assert all(row["tested"] for row in rows), "results of every engine ship"
 
 
 def test_list_and_build_mind_the_device(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,15 @@ from qa_backends.runtime import Runtime
 MINILM = catalog.family("minilm")
 FAKES = [each for each in catalog.every_backend() if each.engine == "fake" and each.checkpoint == catalog.BASELINE]
 COVERED = (*catalog.BACKENDS, *FAKES)
+SLOW = ("torch_compile",)
+"""Engines that take a minute to load: their tests are in the slow group."""
 CASES = [
-    pytest.param(backend, device, id=f"{backend.name} on {device}", marks=[pytest.mark.gpu] * (device == "cuda"))
+    pytest.param(
+        backend,
+        device,
+        id=f"{backend.name} on {device}",
+        marks=[pytest.mark.gpu] * (device == "cuda") + [pytest.mark.slow] * (backend.engine in SLOW),
+    )
     for backend in COVERED
     for device in backend.runs_on
 ]

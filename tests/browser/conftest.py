@@ -23,7 +23,7 @@ PATIENCE = 120_000
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     for each in items:
         if each.path.is_relative_to(Path(__file__).parent):
-            each.add_marker("browser")
+            each.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from qa_backends.web.benchmark import charts
 from qa_backends.web.page import SYSTEM_FONTS
 from qa_backends.web.shared.charts import LINE_PX, plotted_px, ticks
 from qa_backends.web.shared.lines import Axis, spread
-from qa_backends.web.shared.palette import PINNED, colour, luminance
+from qa_backends.web.shared.palette import OFFERED, PINNED, colour, luminance
 from qa_backends.web.shared.shipped import shipped_benchmark
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def test_a_latency_axis_has_few_round_marks_and_turns_to_seconds(highest: float,
 @given(some.text(min_size=1, max_size=30))
 def test_colours_stand_out_from_a_light_and_a_dark_ground(name: str) -> None:
     """By 3 to 1, as graphics should, from white and from the darker theme's blocks."""
-    for shown in (colour(name), *PINNED.values()):
+    for shown in (colour(name), *PINNED.values(), *OFFERED.values()):
         assert 1.05 / (luminance(shown) + 0.05) >= 3
         assert (luminance(shown) + 0.05) / (luminance("#1f2937") + 0.05) >= 3
 

@@ -18,6 +18,20 @@ PINNED = {
     "hf-pipeline": "#a08a5c",
 }
 """After Okabe and Ito's palette, which people with colour-blindness can tell apart, on light and on dark."""
+OFFERED = {
+    "pruned-ov": "#ba2ad6",
+    "pruned-ov-int8": "#d7303e",
+    "pruned-ort-int8": "#6a9f1e",
+    "pruned-amp": "#5a65e0",
+    "pruned-ts": "#cf2897",
+    "pruned-compiled": "#ae5b4b",
+    "pruned-ov-int8-bf16": "#209faa",
+    "pruned-ov-bf16": "#9e54b6",
+    "pruned-ort-int8-dynamic": "#9d921e",
+    "pruned-ts-amp": "#5e7c35",
+}
+"""Of the table's other backends: chosen to differ as much as they can from each other and from those above, with a
+contrast of 3 to both grounds. Derived hues may come near them."""
 LUMINANCES, SATURATION = (0.17, 0.22, 0.28), 0.5
 """Of colours that derive from a name: a contrast of 3 with the page's light and with its dark ground, as the Web
 Content Accessibility Guidelines ask of graphics, and told from each other."""
@@ -35,8 +49,8 @@ PART_OPACITY = {"tokenise": 0.35, "wait": 0.2, "model": 1.0, "decode": 0.6}
 
 def colour(backend: str) -> str:
     """The backend's or the reference's colour, as ``#rrggbb``: pinned, or made of its name and of nothing else."""
-    if backend in PINNED:
-        return PINNED[backend]
+    if chosen := PINNED.get(backend) or OFFERED.get(backend):
+        return chosen
     digest = hashlib.sha256(backend.encode()).digest()
     hue, wanted = _free_hue(int.from_bytes(digest[:4]) / 2**32), LUMINANCES[digest[4] % len(LUMINANCES)]
     lightness = 0.5

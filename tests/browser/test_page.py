@@ -110,16 +110,6 @@ def test_a_question_can_be_cancelled(page: Page) -> None:
     ask(page, question=QUESTION, context=TEXT)
 
 
-def test_measuring_longer_and_cancelling_at_first_sight_leaves_the_recorded_verdict(page: Page) -> None:
-    before = page.inner_text("#qa-result .qa-headline")
-    page.click("#qa-longer")
-    page.wait_for_selector("#qa-result [role=status]:has-text('Taking turns')")
-    page.click("#qa-cancel")
-    page.wait_for_selector("#qa-result:has-text('Cancelled')")
-    assert page.inner_text("#qa-result .qa-headline") == before
-    assert page.locator(".qa-stale").count() == 0, "it is of the question in the form"
-
-
 def test_code_at_first_sight_asks_the_app_that_is_seen(page: Page, url: str) -> None:
     page.click("button:has-text('Copy as code')")
     page.wait_for_selector(f".cm-content:has-text({url!r})")

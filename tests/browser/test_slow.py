@@ -81,6 +81,17 @@ def test_cancelling_brings_back_the_last_result_with_its_own_marks_and_dims_it(
     assert page.locator("#qa-result .qa-stale, #qa-marked .qa-stale").count() == 3, "the form holds another question"
 
 
+@pytest.mark.usefixtures("slow_baseline")
+def test_measuring_longer_and_cancelling_at_first_sight_leaves_the_recorded_verdict(page: Page) -> None:
+    before = page.inner_text("#qa-result .qa-headline")
+    page.click("#qa-longer")
+    page.wait_for_selector("#qa-result [role=status]:has-text('Taking turns')")
+    page.click("#qa-cancel")
+    page.wait_for_selector("#qa-result:has-text('Cancelled')")
+    assert page.inner_text("#qa-result .qa-headline") == before
+    assert page.locator(".qa-stale").count() == 0, "it is of the question in the form"
+
+
 def test_a_slow_browser_shows_the_same(open_page: Open) -> None:
     page = open_page()
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": THROTTLED})

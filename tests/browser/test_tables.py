@@ -129,9 +129,10 @@ def measured(page: Page, limit: int) -> None:
 def test_sort_and_filter_survive_an_update(page: Page) -> None:
     table = opened(page, ACCURACY)
     table.get_by_label("Filter").fill("other")
+    left = column(table, "backend")
     for _ in range(2):
         head(table, "backend").click()
-    assert len(column(table, "backend")) == 5
+    assert len(column(table, "backend")) == len(left)
     measured(page, limit=8)
     assert column(table, "backend") == ["Pruned, fused, FP16", "Baseline"]
     assert column(table, "questions") == ["8", "8"]

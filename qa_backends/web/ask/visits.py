@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends.web.ask import charts
@@ -15,27 +15,28 @@ if TYPE_CHECKING:
 
 KEPT = 50
 """Questions of a visit that its chart shows; older ones are forgotten, so that a visit stays small."""
+KEY_BYTES = 24
 VISITS_KEPT = 64
 """Visits that can be shown again after a reload; of the others the link asks anew."""
 
 
-def _key() -> str:
-    """Too long to be guessed: whoever has it sees the text that was asked."""
-    return secrets.token_urlsafe(24)
-
-
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What one visitor has asked so far: the last comparison whole, of the others what the chart shows."""
+    """What one visitor has asked so far: the last comparison whole, of the others what the chart shows.
+
+    ``key`` is empty until something was asked: visits begin as copies of one and the same. Then it is too long to be
+    guessed, since whoever has it sees what was asked.
+    """
 
     last: Comparison | None = None
     history: tuple[charts.Asked, ...] = ()
     races: int = 0
-    key: str = field(default_factory=_key)
+    key: str = ""
 
     def with_question(self, view: Comparison) -> Visit:
         history = (*self.history, charts.Asked.of(view))[-KEPT:]
-        return replace(self, last=view, history=history, races=self.races + 1)
+        key = self.key or secrets.token_urlsafe(KEY_BYTES)
+        return Visit(view, history, self.races + 1, key)
 
 
 class Visits:

@@ -7,6 +7,7 @@ packages. So a package that a step does not use rebuilds nothing, and a finished
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from qa_backends.limits import device_name
 from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -114,37 +115,31 @@ def _finish(checkpoint: Path, step: Step, open_with: Open, progress: Progress, d
         manifest = _describe(folder, parent, checkpoint, step)
         manifest.write(folder)  # before comparing: an engine reads from it what it opens
         progress.check()
-        difference = _difference(step, parent, folder, checkpoint, open_with, "cpu")
-        agreement = _agreement(step, parent, folder, checkpoint, open_with, progress)
+        with _side_by_side(step, parent, folder, open_with, "cpu") as (before, after):
+            difference = compare(step.name, before, after, probe_windows(checkpoint), step.tolerance)
+            agreement = None
+            if step.least_agreement:
+                progress.say(f"comparing the answers of '{step.name}' with those before …")
+                agreement = compare_answers(step.name, before, after, checkpoint, step.least_agreement, progress)
         replace(manifest, largest_logit_difference=difference, agreement=agreement).write(folder)
 
     folder = cache.ensure(step.name, facts_of(checkpoint, step.name), make, progress)
     if _uncompared(folder, step, device):
         parent = build(checkpoint, step.parent, open_with, progress)
         progress.say(f"comparing what '{step.name}' computes on {device} …")
-        difference = _difference(step, parent, folder, checkpoint, open_with, device)
+        with _side_by_side(step, parent, folder, open_with, device) as (before, after):
+            difference = compare(step.name, before, after, probe_windows(checkpoint), step.tolerance)
         write_whole(folder / COMPARED, json.dumps(_differences(folder) | {device_name(device): difference}) + "\n")
 
 
-def _difference(step: Step, parent: Path, folder: Path, checkpoint: Path, open_with: Open, device: str) -> float:
-    with open_with(parent, _opens(step.parent), device) as before, open_with(folder, step.opened_by, device) as after:
-        return compare(step.name, before, after, probe_windows(checkpoint), step.tolerance)
-
-
-def _agreement(
-    step: Step, parent: Path, folder: Path, checkpoint: Path, open_with: Open, progress: Progress
-) -> float | None:
-    """How often the answers are the parent's, of a step that must keep them; ``None`` of one that keeps the logits."""
-    if not step.least_agreement:
-        return None
-    progress.say(f"comparing the answers of '{step.name}' with those before …")
-    with open_with(parent, _opens(step.parent), "cpu") as before, open_with(folder, step.opened_by, "cpu") as after:
-        return compare_answers(step.name, before, after, checkpoint, step.least_agreement, progress)
-
-
-def _opens(artefact: str) -> str:
-    """The engine that opens an artefact, or a checkpoint, to compare it."""
-    return PLAIN_ENGINE if artefact == CHECKPOINT else chain_of(artefact)[-1].opened_by
+@contextmanager
+def _side_by_side(
+    step: Step, parent: Path, folder: Path, open_with: Open, device: str
+) -> Iterator[tuple[Forward, Forward]]:
+    """The parent and what the step made of it, to be compared on the device."""
+    opened_by = PLAIN_ENGINE if step.parent == CHECKPOINT else chain_of(step.parent)[-1].opened_by
+    with open_with(parent, opened_by, device) as before, open_with(folder, step.opened_by, device) as after:
+        yield before, after
 
 
 def _uncompared(folder: Path, step: Step, device: str) -> bool:

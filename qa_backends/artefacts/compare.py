@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qa_backends.artefacts.texts import reader_of, shipped_questions
+from qa_backends.artefacts.texts import queries_of, reader_of
 from qa_backends.contract import SpanLogits, Windows, same_answer
 from qa_backends.errors import AnswersError, DriftError
+from qa_backends.paths import OWN_QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,8 @@ def compare_answers(
         AnswersError: it is below ``least``; ``step`` is what the error calls what was compared.
         Cancelled: ``progress`` says to stop.
     """
-    reader, asked = reader_of(checkpoint), shipped_questions(checkpoint)
+    reader = reader_of(checkpoint)
+    asked = reader.prepare_all(queries_of(OWN_QUESTIONS))
     answers = [
         reader.read(asked, forward, follow=lambda _done, _of, _spent_s: progress.check()).answers
         for forward in (before, after)

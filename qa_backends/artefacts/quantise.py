@@ -18,6 +18,8 @@ EIGHT_BIT_SUMS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
 """x86 instructions, by Linux's names, that add products of 8 bits up in 32. Without them two products are first added
 in 16 bits, which overflow with weights of 8 bits (onnxruntime's documentation, quantisation, "reduce_range")."""
 PREPARED = "prepared.onnx"
+TOLERANCE, LEAST_AGREEMENT = 0.2, 0.9
+"""What eight bits may change of the logits, and the share of the answers that they must keep."""
 
 
 def seven_bits() -> bool:

@@ -56,15 +56,17 @@ def smooth(model: onnx.ModelProto, largest: dict[str, FloatArray]) -> None:
 
     graph = model.graph
     weights = {each.name: each for each in graph.initializer}
-    for tensor in largest:
-        products = [each for each in products_of(model) if each.input[0] == tensor]
+    together: dict[str, list[onnx.NodeProto]] = {}
+    for each in products_of(model):
+        together.setdefault(each.input[0], []).append(each)
+    for tensor, products in together.items():
         sharing = [weights[each.input[1]] for each in products]
         factors = _factors(largest[tensor], [numpy_helper.to_array(each) for each in sharing])
-        for each in sharing:
-            each.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(each) * factors[:, None], each.name))
+        for weight in sharing:
+            weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) * factors[:, None], weight.name))
         by, smoothed = numpy_helper.from_array(1 / factors, f"{tensor}_by_channel"), f"{tensor}_smoothed"
         graph.initializer.append(by)
-        place = min(number for number, node in enumerate(graph.node) if node in products)
+        place = list(graph.node).index(products[0])  # a graph's nodes stand in the order they run
         for each in products:
             each.input[0] = smoothed
         graph.node.insert(place, helper.make_node("Mul", [tensor, by.name], [smoothed], name=smoothed))

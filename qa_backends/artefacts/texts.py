@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.load import read_config
 from qa_backends.contract import Query, ReaderSettings
-from qa_backends.paths import CALIBRATION, OWN_QUESTIONS
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from qa_backends.contract import Windows
-    from qa_backends.reader.reader import Prepared
 
 PROBES = (
     Query(
@@ -38,13 +36,6 @@ def probe_windows(checkpoint: Path) -> Windows:
     return reader_of(checkpoint).prepare_all(PROBES).windows
 
 
-def calibration(checkpoint: Path) -> Prepared:
-    """Texts of many kinds with questions, written to find the ranges of activations by, and never measured on."""
-    found = [Query(each.question, each.context) for each in read_squad(CALIBRATION)]
-    return reader_of(checkpoint).prepare_all(found)
-
-
-def shipped_questions(checkpoint: Path) -> Prepared:
-    """The questions on which the answers of a step must mostly be its parent's."""
-    found = [Query(each.question, each.context) for each in read_squad(OWN_QUESTIONS)]
-    return reader_of(checkpoint).prepare_all(found)
+def queries_of(file: Path) -> list[Query]:
+    """The questions of a file in SQuAD format, with their texts."""
+    return [Query(each.question, each.context) for each in read_squad(file)]

@@ -115,6 +115,11 @@ class Comparison:
     def baseline(self) -> Card | None:
         return next((card for card in self.answered if card.backend == catalog.BASELINE), None)
 
+    def estimate(self, card: Card) -> float | None:
+        """How many times as fast as the baseline the card is, by the times at hand; ``None`` without both."""
+        base = self.baseline
+        return base.latency_ms / card.latency_ms if base and base.latency_ms and card.latency_ms else None
+
     def asked(self, family: str, backends: Iterable[str]) -> bool:
         """Whether it is these backends of this family that were asked, in whatever order."""
         return self.family == family and {card.backend for card in self.cards} == set(backends)

@@ -8,6 +8,7 @@ import numpy as np
 
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import Engine, Ran, SpanLogits, Windows
+from qa_backends.engines._onnx import FILE, OUTPUTS, feeds_of
 from qa_backends.errors import ArtefactError, BackendUnavailable
 from qa_backends.limits import thread_count
 
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
     import onnx
     import onnxruntime
 
-FILE = "model.onnx"
 PROVIDERS: dict[str, list[Any]] = {
     "cpu": ["CPUExecutionProvider"],
     # Without this, matrix products of FP32 graphs would silently be TF32.
     "cuda": [("CUDAExecutionProvider", {"use_tf32": "0"}), "CPUExecutionProvider"],
 }
-OUTPUTS = ("start_logits", "end_logits")
 
 
 class OnnxRuntime(Engine):
@@ -67,7 +66,7 @@ class OnnxRuntime(Engine):
 
     def forward(self, windows: Windows) -> SpanLogits:
         assert self._session is not None
-        feeds = {name: np.ascontiguousarray(getattr(windows, name)) for name in self._inputs}
+        feeds = feeds_of(windows, self._inputs)
         if self._device == "cpu":
             return SpanLogits(*self._session.run(OUTPUTS, feeds))
         return self._forward_bound(feeds)

@@ -9,6 +9,7 @@ import numpy as np
 
 from qa_backends.checkpoints.manifest import file_hash, versions_of
 from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
+from qa_backends.engines._onnx import FILE, OUTPUTS, feeds_of
 from qa_backends.errors import ArtefactError
 from qa_backends.limits import cpu_flags, thread_count
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FILE = "model.onnx"
-OUTPUTS = ("start_logits", "end_logits")
 HINTS = {"": "f32", "bf16": "bf16"}
 """What OpenVINO is told for each value of ``precision``: told nothing, it takes BF16 wherever the processor has it."""
 NAMES = {"f32": "FP32", "bf16": "BF16", "f16": "FP16", "u8": "INT8", "i8": "INT8"}
@@ -65,8 +64,7 @@ class OpenVino(Engine):
         self._inputs = [each.get_any_name() for each in self._compiled.inputs]
 
     def forward(self, windows: Windows) -> SpanLogits:
-        feeds = {name: np.ascontiguousarray(getattr(windows, name)) for name in self._inputs}
-        found = self._request.infer(feeds)
+        found = self._request.infer(feeds_of(windows, self._inputs))
         start, end = (np.array(found[name]) for name in OUTPUTS)  # copies: the request keeps its buffers
         return SpanLogits(start, end)
 

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qa_backends.artefacts.graph import FILE, precision_of
-from qa_backends.artefacts.quantise import prepared, seven_bits
+from qa_backends.artefacts.quantise import LEAST_AGREEMENT, TOLERANCE, prepared, seven_bits
 from qa_backends.artefacts.smoothing import MIGRATION, largest_inputs, products_of, smooth
 from qa_backends.artefacts.steps import Making, Step
-from qa_backends.artefacts.texts import calibration
+from qa_backends.artefacts.texts import queries_of, reader_of
 from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.paths import CALIBRATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from qa_backends.contract import Windows
+    from qa_backends.progress import Progress
 
 TOLD_EVERY = 25
 """Texts between two words to those who wait."""
@@ -35,15 +38,16 @@ def make(making: Making) -> None:
 
     class Texts(CalibrationDataReader):  # type: ignore[misc]  # onnxruntime leaves it untyped
         def __init__(self) -> None:
-            self._feeds = _feeds(making, names, "ranges")
+            self._feeds = _feeds(windows, names, making.progress, "ranges")
 
         def get_next(self) -> dict[str, Any] | None:
             return next(self._feeds, None)
 
+    windows = reader_of(making.checkpoint).prepare_all(queries_of(CALIBRATION)).windows
     with prepared(making) as graph:
         model = onnx.load(graph)
         names = [each.name for each in model.graph.input]
-        smooth(model, largest_inputs(model, _feeds(making, names, "outliers")))
+        smooth(model, largest_inputs(model, _feeds(windows, names, making.progress, "outliers")))
         onnx.save(model, graph)
         quantize_static(
             str(graph),
@@ -60,12 +64,11 @@ def make(making: Making) -> None:
         )
 
 
-def _feeds(making: Making, names: list[str], what: str) -> Iterator[dict[str, Any]]:
+def _feeds(windows: Windows, names: list[str], progress: Progress, what: str) -> Iterator[dict[str, Any]]:
     """The calibration texts, window by window and so without padding, which would widen the ranges for nothing."""
-    windows = calibration(making.checkpoint).windows
     for number in range(windows.n_windows):
         if number % TOLD_EVERY == 0:
-            making.progress.say(f"calibrating INT8, {what}: {number} of {windows.n_windows} texts …")
+            progress.say(f"calibrating INT8, {what}: {number} of {windows.n_windows} texts …")
         window = windows.select(np.array([number]))
         yield {name: np.ascontiguousarray(getattr(window, name)) for name in names}
 
@@ -80,8 +83,8 @@ STEP = Step(
     format="onnx-qdq",
     files=(FILE,),
     precision="INT8",
-    tolerance=0.2,
-    least_agreement=0.9,
+    tolerance=TOLERANCE,
+    least_agreement=LEAST_AGREEMENT,
     packages=("onnx", "onnxruntime"),
     opened_by="onnxruntime",
     make=make,

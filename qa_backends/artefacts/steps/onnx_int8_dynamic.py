@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qa_backends.artefacts.graph import FILE, precision_of
-from qa_backends.artefacts.quantise import prepared, seven_bits
+from qa_backends.artefacts.quantise import LEAST_AGREEMENT, TOLERANCE, prepared, seven_bits
 from qa_backends.artefacts.smoothing import products_of
 from qa_backends.artefacts.steps import Making, Step
 
@@ -29,8 +29,8 @@ STEP = Step(
     format="onnx-dynamic",
     files=(FILE,),
     precision="INT8",
-    tolerance=0.2,
-    least_agreement=0.9,
+    tolerance=TOLERANCE,
+    least_agreement=LEAST_AGREEMENT,
     packages=("onnx", "onnxruntime"),
     opened_by="onnxruntime",
     make=make,

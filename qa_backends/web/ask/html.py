@@ -177,8 +177,8 @@ def _ratio(card: Card, view: Comparison) -> str:
     if card is view.baseline:
         return "1×"
     if card.speed_up is None:
-        estimated = view.baseline and (view.baseline.latency_ms or 0.0) / (card.latency_ms or 1.0)
-        return f"≈{estimated:.1f}×" if estimated else ""
+        estimate = view.estimate(card)
+        return f"≈{estimate:.1f}×" if estimate else ""
     return "a tie" if card.speed_up.tie else card.speed_up.figure()
 
 

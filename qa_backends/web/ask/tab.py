@@ -137,10 +137,14 @@ class AskTab:
         return [self._context, self._question, self._backends, self._family, self._device]
 
     @property
+    def shown(self) -> list[Any]:
+        """What shows a comparison that is over."""
+        return [self.visit, self._result, self._marked, self._chart, self._python, self._shell]
+
+    @property
     def outputs(self) -> list[Any]:
         """What asking changes."""
-        return [self.visit, self._result, self._marked, self._chart, self._python, self._shell,
-                self._address, self._cancel]  # fmt: skip
+        return [*self.shown, self._address, self._cancel]
 
     def _wire(self) -> None:
         self._asking: list[Any] = [
@@ -302,7 +306,7 @@ class AskTab:
         view = visit.last or first_sight()
         return visit, html.result(view, visit.races) if view else ""
 
-    def open_link(self, ticket: int, kept: str, key: str, request: gr.Request) -> Updates:
+    def open_link(self, ticket: int, kept: str, key: str, request: gr.Request) -> dict[Any, Any]:
         """Fills the form from the address, where it says something; shows the result of it again after a reload, else
         asks it.
 
@@ -310,24 +314,25 @@ class AskTab:
         it before.
         """
         found = share.read_link(dict(request.query_params))
-        unchanged = [gr.skip()] * 6
         if found is None:
-            return *[gr.skip()] * 10, share.as_python(*first_asked(), share.page_address(request)), gr.skip()
+            return {self._python: share.as_python(*first_asked(), share.page_address(request))}
         context = found.context or kept
-        form = (context, found.question, found.backends, found.family, gr.skip())
+        form = {
+            self._context: context, self._question: found.question, self._backends: found.backends,
+            self._family: found.family,
+        }  # fmt: skip
         if not context:
-            note = html.remark(
-                "The text was too long for the link you opened. Paste it, then press Ask.", found.question
-            )
-            return *form, gr.skip(), gr.skip(), note, *unchanged[2:]
+            note = "The text was too long for the link you opened. Paste it, then press Ask."
+            return form | {self._result: html.remark(note, found.question)}
         visit = self._visits.of(key, found.question, context)
         if visit is None or visit.last is None or not visit.last.asked(found.family, found.backends):
-            return *form[:4], gr.skip(), ticket + 1, *unchanged
-        return *form[:4], visit.last.device, gr.skip(), *_shown(visit, visit.last, request)
+            return form | {self.ticket: ticket + 1}
+        shown = zip(self.shown, _shown(visit, visit.last, request), strict=True)
+        return form | {self._device: visit.last.device} | dict(shown)
 
     def wire_link(self, page: gr.Blocks) -> None:
         page.load(
-            self.open_link, [self.ticket, self._kept, self._key], [*self.form, self.ticket, *self.outputs[:6]],
+            self.open_link, [self.ticket, self._kept, self._key], [*self.form, self.ticket, *self.shown],
             js=scripts.KEPT, **PRIVATE,
         )  # fmt: skip
 

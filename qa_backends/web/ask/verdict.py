@@ -66,12 +66,11 @@ def _without_ratio(view: Comparison) -> Verdict:
 
 def _estimated(view: Comparison) -> Verdict:
     """The quickest against the baseline by single readings: an estimate, and called one."""
-    baseline = view.baseline
-    rivals = [card for card in view.answered if card is not baseline]
-    if baseline is None or not rivals:
+    rivals = [card for card in view.answered if card is not view.baseline]
+    quickest = min(rivals, key=lambda card: card.latency_ms or 0.0, default=None)
+    ratio = view.estimate(quickest) if quickest else None
+    if quickest is None or ratio is None:
         return _without_ratio(view)
-    quickest = min(rivals, key=lambda card: card.latency_ms or 0.0)
-    ratio = (baseline.latency_ms or 0.0) / (quickest.latency_ms or 1.0)
     word, shown = ("faster", ratio) if ratio >= 1 else ("slower", 1 / ratio)
     how = "so far, by one reading of each" if view.status else "an estimate from one reading of each"
     detail, chips = f"{quickest.title} · {how}", _chips(quickest)

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float32]
+BATCH_TOKENS = 16 * 384
+"""Tokens of one forward call, padding included: enough to fill matrix units, few enough to bound memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,10 @@ class Engine(ABC):
     tolerance: ClassVar[float] = 1e-4
     """Logit difference from PyTorch in FP32, on the same weights, that its arithmetic may cause: relative to the
     largest logit where that is above 1."""
+
+    batch_tokens: ClassVar[int] = BATCH_TOKENS
+    """Tokens of one forward call on a CPU, unless a measurement wants it otherwise; as many as it was measured to be
+    quickest with."""
 
     @classmethod
     def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:

@@ -2,7 +2,7 @@
 
 from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend
 from qa_backends.catalog.families import Family, default_family, families, family, register
-from qa_backends.catalog.ladder import before, ladder, nearest
+from qa_backends.catalog.ladder import before, ladder, nearest, plain
 from qa_backends.catalog.lookup import backend, every_backend, offered, resolve, unavailable
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "ladder",
     "nearest",
     "offered",
+    "plain",
     "register",
     "resolve",
     "unavailable",

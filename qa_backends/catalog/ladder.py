@@ -9,6 +9,11 @@ from qa_backends.catalog.backends import BACKENDS, BASELINE, Backend
 from qa_backends.catalog.lookup import backend as backend_of
 
 
+def plain(backend: Backend) -> Backend:
+    """The same weights in PyTorch, as they are."""
+    return Backend(backend.checkpoint, CHECKPOINT, "pytorch")
+
+
 def before(backend: Backend) -> Backend | None:
     """The step before: without the last build step, else in PyTorch, else the baseline; ``None`` for that.
 
@@ -17,12 +22,12 @@ def before(backend: Backend) -> Backend | None:
     """
     if backend.after:
         return backend_of(backend.after)
-    plain = Backend(backend.checkpoint, CHECKPOINT, "pytorch")
-    if backend.name == plain.name:
+    simple = plain(backend)
+    if backend.name == simple.name:
         return None if backend.checkpoint == BASELINE else Backend(BASELINE, CHECKPOINT, "pytorch")
     chain = chain_of(backend.artefact)
-    parent = Backend(backend.checkpoint, chain[-1].parent, backend.engine, backend.options) if chain else plain
-    return parent if parent.fits else plain
+    parent = Backend(backend.checkpoint, chain[-1].parent, backend.engine, backend.options) if chain else simple
+    return parent if parent.fits else simple
 
 
 def nearest(backend: Backend, among: Iterable[str]) -> str | None:

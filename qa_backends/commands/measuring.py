@@ -134,8 +134,8 @@ def bench(
         family=of.name,
         backends=tuple(backends.split(",")) if backends else tuple(each.name for each in catalog.offered(of)),
         devices=tuple(device.split(",")) if device else (pick_device(None),),
-        lengths=_numbers("--lengths", lengths),
-        batches=_numbers("--batches", batches),
+        lengths=numbers("--lengths", lengths),
+        batches=numbers("--batches", batches),
         runs=runs,
         seconds=seconds,
         mixed=mixed,
@@ -176,7 +176,8 @@ def _table(records: Sequence[BenchmarkRecord]) -> Table:
     return table
 
 
-def _numbers(option: str, text: str) -> tuple[int, ...]:
+def numbers(option: str, text: str) -> tuple[int, ...]:
+    """Whole numbers with commas between. Raises InputError for anything else."""
     if not all(each.strip().isdecimal() for each in text.split(",")):
         raise InputError(f"'{text}' is no list of numbers. Write them as in {option} 1,8,32.")
     return tuple(int(each) for each in text.split(","))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qa_backends.contract import (
+    BATCH_TOKENS,
     DEFAULT_SETTINGS,
     Answer,
     Query,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
 MAX_CONTEXT_CHARS = 200_000
 MAX_QUESTION_CHARS = 2_000
-BATCH_TOKENS = 16 * 384
-"""Tokens of one forward call, padding included: enough to fill a CPU's matrix units, few enough to bound memory."""
 MAX_PADDING = {"cpu": 0.08, "cuda": 1.0}
 """Share of a forward call, by device. A CPU computes padding like any token: a text of 512 tokens, in windows of 384
 and 266, took ONNX Runtime 56 ms in one call and 40 ms in two, on 2 cores; below about 8 % of padding, one call is as
@@ -92,9 +91,9 @@ def check(query: Query) -> None:
             raise InputError(f"The {name} has {len(text):,} characters; the limit is {limit:,}. Shorten it.")
 
 
-def length_batches(windows: Windows, *, device: str = "cpu") -> Iterable[IntArray]:
+def length_batches(windows: Windows, *, device: str = "cpu", max_tokens: int = BATCH_TOKENS) -> Iterable[IntArray]:
     """How windows are split into forward calls unless a measurement wants it otherwise."""
-    return by_tokens(windows, max_tokens=BATCH_TOKENS, max_padding=MAX_PADDING[device])
+    return by_tokens(windows, max_tokens=max_tokens, max_padding=MAX_PADDING[device])
 
 
 class Reader:

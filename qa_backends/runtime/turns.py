@@ -11,11 +11,12 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from qa_backends.contract import Reading
+from qa_backends.contract import BATCH_TOKENS, Reading
 from qa_backends.errors import BackendFailed, QAError
 from qa_backends.limits import limit_threads
 from qa_backends.progress import Cancelled
@@ -91,7 +92,7 @@ class Turn:
         """
         loaded = self.runtime.get(family, backend, self.device, self.progress)
         self.progress.check()  # loading may have taken long
-        batches = split or self._batches
+        batches = split or partial(self._batches, backend)
         following = follow or (lambda _done, _of, _spent_s: self.progress.check())
         try:
             with translated(f"{family.name}/{backend.name}", "answering"):
@@ -117,7 +118,7 @@ class Turn:
         given that first reading, whose answer holds while the text is read again to be timed. A long text is not read
         twice: of what is left, no shape is new, so a cold answer would have taken as long for it as the timed one did.
         """
-        firsts = first_of_each_shape(prepared.windows, self._batches(prepared.windows))
+        firsts = first_of_each_shape(prepared.windows, self._batches(backend, prepared.windows))
         rows = np.concatenate(firsts)
         if len(rows) == prepared.windows.n_windows:
             cold = self.answer(family, backend, prepared, f"{backend.title} is reading")
@@ -134,8 +135,9 @@ class Turn:
         share = float(prepared.windows.lengths[rows].sum() / prepared.windows.lengths.sum())
         return warm, warm.times.compute_s - share * warm.times.forward_s + part.times.forward_s
 
-    def _batches(self, windows: Windows) -> Iterable[IntArray]:
-        return length_batches(windows, device=self.device)
+    def _batches(self, backend: Backend, windows: Windows) -> Iterable[IntArray]:
+        most = backend.engine_class.batch_tokens if self.device == "cpu" else BATCH_TOKENS
+        return length_batches(windows, device=self.device, max_tokens=most)
 
 
 class FairLock:

@@ -12,8 +12,11 @@ from hypothesis import strategies as some
 from web.rows import RATIO, ROWS, row
 
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
+from qa_backends.measure.timing.statistics import Interval
 from qa_backends.web.ask.charts import Asked, visit
 from qa_backends.web.benchmark import charts
+from qa_backends.web.benchmark.dots import Dot
+from qa_backends.web.benchmark.dots import chart as dot_chart
 from qa_backends.web.page import SYSTEM_FONTS
 from qa_backends.web.shared.charts import LINE_PX, plotted_px, ticks
 from qa_backends.web.shared.lines import Axis, spread
@@ -89,10 +92,20 @@ def test_quality_and_parts_follow_the_length_that_is_chosen() -> None:
     assert {each.name: (each.x[0], each.y[0]) for each in quality.data} == {
         "Pruned": (4.0, 68.5), "Baseline": (8.0, 68.5),
     }  # fmt: skip
+    assert "frontier" not in lines(quality), "the baseline is slower and no better, so one dot is all there is of it"
     assert "11,873 questions of dev" in quality.layout.title.text.replace("<br>", " ")
     baseline = [each.x[0] for each in parts.data if each.name == "Baseline"]
     assert baseline == pytest.approx([100 * 0.1 / 8, 100 * 7.7 / 8, 100 * 0.2 / 8])
     assert "tokenise 1 % · model 96 % · decode 2 %" in said(parts)[0]
+
+
+def test_the_frontier_joins_what_nothing_is_both_quicker_and_better_than() -> None:
+    whole = Interval(60.0, 80.0)
+    figure = dot_chart("F1 against latency", "", [
+        Dot("Slow", "baseline", 20.0, 71.0, whole, ""), Dot("Quick", "pruned-ov", 5.0, 70.0, whole, ""),
+        Dot("Beaten", "pruned", 9.0, 69.0, whole, ""), Dot("No better", "pruned-ort", 21.0, 71.0, whole, ""),
+    ])  # fmt: skip
+    assert lines(figure)["frontier"] == ([5.0, 20.0], [70.0, 71.0])
 
 
 def test_mixed_lengths_show_what_sorting_wins() -> None:

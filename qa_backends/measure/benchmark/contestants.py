@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from qa_backends.catalog import Backend, Family
     from qa_backends.checkpoints.manifest import Manifest
     from qa_backends.contract import IntArray, Query, Ran, StageTimes, Windows
+    from qa_backends.errors import QAError
     from qa_backends.measure.benchmark.plan import BenchmarkPlan
     from qa_backends.measure.results.records import Quality
     from qa_backends.progress import Progress
@@ -54,6 +55,14 @@ class Facts:
     quality: Quality | None = None
     manifest: Manifest | None = None
     floor: Floor | None = None
+
+
+class ContestantFailedError(Exception):
+    """One contestant failed while it was timed; the others can repeat that without it."""
+
+    def __init__(self, name: str, cause: QAError) -> None:
+        super().__init__(str(cause))
+        self.name = name
 
 
 class Contestant(ABC):

@@ -80,10 +80,10 @@ class BenchmarkPlan:
             catalog.resolve(name, self.family)
         for device in self.devices:
             check_device(device)
-        _within("A length", self.lengths, SHORTEST, LONGEST, "tokens")
-        _within("A batch size", self.batches, 1, MOST_BATCH, "questions")
-        _within("The number of runs", [self.runs], LEAST_RUNS, MOST_RUNS, "runs")
-        _within("The time for a point", [self.seconds], 1, MOST_SECONDS, "seconds")
+        within("A length", self.lengths, SHORTEST, LONGEST, "tokens")
+        within("A batch size", self.batches, 1, MOST_BATCH, "questions")
+        within("The number of runs", [self.runs], LEAST_RUNS, MOST_RUNS, "runs")
+        within("The time for a point", [self.seconds], 1, MOST_SECONDS, "seconds")
         if self.reference is not None and self.reference not in REFERENCES:
             raise InputError(f"There is no reference '{self.reference}'. Choose one of: {', '.join(REFERENCES)}.")
 
@@ -132,7 +132,7 @@ class BenchmarkPlan:
         """The line that repeats exactly this measurement."""
         return shlex.join([
             "python", "-m", "qa_backends", "bench", "--family", self.family, "--backends", ",".join(self.backends),
-            "--device", ",".join(self.devices), "--lengths", _listed(self.lengths), "--batches", _listed(self.batches),
+            "--device", ",".join(self.devices), "--lengths", listed(self.lengths), "--batches", listed(self.batches),
             "--runs", str(self.runs), "--seconds", repr(self.seconds).removesuffix(".0"),
             *(["--mixed"] if self.mixed else []), *(["--reference", self.reference] if self.reference else []),
             "--save", "benchmark.json",
@@ -144,11 +144,13 @@ def nearest_length(lengths: Iterable[int]) -> int:
     return min(sorted(lengths), key=lambda tokens: abs(tokens - SHOWN_AT), default=SHOWN_AT)
 
 
-def _within(what: str, values: Iterable[float], low: float, high: float, unit: str) -> None:
+def within(what: str, values: Iterable[float], low: float, high: float, unit: str) -> None:
+    """Raises InputError, with the range, for the first of the values that is outside of it."""
     for value in values:
         if not low <= value <= high:
             raise InputError(f"{what} is from {low:g} to {high:g} {unit}, not {value:g}.")
 
 
-def _listed(values: Iterable[int]) -> str:
+def listed(values: Iterable[int]) -> str:
+    """As a command takes them."""
     return ",".join(map(str, values))

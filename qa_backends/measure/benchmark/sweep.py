@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends.errors import QAError
 from qa_backends.limits import DEVICE_TITLES
-from qa_backends.measure.benchmark.contestants import EQUAL, contestants_of
+from qa_backends.measure.benchmark.contestants import EQUAL, ContestantFailedError, contestants_of
 from qa_backends.measure.benchmark.inputs import mixed_queries, queries_of_length
 from qa_backends.measure.benchmark.plan import MIXED_QUESTIONS, SHOWN_AT, BenchmarkPlan, Point
 from qa_backends.measure.benchmark.record import AtPoint, Entry, alone_record, record_of
@@ -87,14 +87,6 @@ def sweep(
     state = Sweep(plan, this_machine())
     _Sweeping(runtime, state, emit, stopped).run()
     return state
-
-
-class _FailedError(Exception):
-    """One entry failed at a point; the others can repeat it without that one."""
-
-    def __init__(self, key: str, cause: QAError) -> None:
-        super().__init__(str(cause))
-        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +197,9 @@ class _Sweeping:
         while entries:
             try:
                 samples = self._take_turns(turn, entries, point, queries)
-            except _FailedError as failed:
-                name = next(each.contestant.name for each in entries if each.key == failed.key)
-                self._leave_out(name, point, str(failed))
-                entries = [each for each in entries if each.contestant.name != name]
+            except ContestantFailedError as failed:
+                self._leave_out(failed.name, point, str(failed))
+                entries = [each for each in entries if each.contestant.name != failed.name]
                 continue
             if samples is None:
                 self._leave_out("", point, f"five runs of each do not fit in {self._plan.seconds:g} s; give more time")
@@ -240,7 +231,7 @@ class _Sweeping:
         time.sleep(SETTLE_ALONE_S)
         try:
             samples = self._take_turns(turn, [entry], point, queries, "alone, ")
-        except _FailedError as failed:
+        except ContestantFailedError as failed:
             self._leave_out(contestant.name, point, str(failed))
             return
         if samples is not None:
@@ -253,7 +244,7 @@ class _Sweeping:
 
         Raises:
             Cancelled: stopped before there were five rounds.
-            _FailedError: an entry failed.
+            ContestantFailedError: one of them failed.
         """
         self._progress.say(f"{note}{point}: warming up …")
         rounds, per_block = blocks_for(self._plan.runs)
@@ -280,7 +271,7 @@ class _Sweeping:
         try:
             answered = entry.contestant.answer(turn, queries, entry.order)
         except QAError as error:
-            raise _FailedError(entry.key, error) from error
+            raise ContestantFailedError(entry.contestant.name, error) from error
         self._last[entry.key] = answered
         return answered.times
 

@@ -168,14 +168,14 @@ def figures(scored: Sequence[Scored], seconds: float | None, baseline: Sequence[
         f1_interval=interval_of_mean(f1),
         has_ans_f1_interval=interval_of_mean(f1[answerable]) if answerable.any() else None,
         no_ans_f1_interval=interval_of_mean(f1[~answerable]) if not answerable.all() else None,
-        agreement=_agreement(scored, baseline) if baseline is not None else None,
+        agreement=agreement(scored, baseline) if baseline is not None else None,
         f1_difference=_difference(scored, baseline) if baseline is not None else None,
     )
 
 
-def _agreement(scored: Sequence[Scored], baseline: Sequence[str]) -> float:
-    """Percent of the answers that are the baseline's, as ``contract.same_answer`` counts them."""
-    return 100 * float(np.mean([each.answer.text == text for each, text in zip(scored, baseline, strict=True)]))
+def agreement(scored: Sequence[Scored], others: Sequence[str]) -> float:
+    """Percent of the answers that are another backend's, as ``contract.same_answer`` counts them."""
+    return 100 * float(np.mean([each.answer.text == text for each, text in zip(scored, others, strict=True)]))
 
 
 def _difference(scored: Sequence[Scored], baseline: Sequence[str]) -> Difference:

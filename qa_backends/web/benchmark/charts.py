@@ -218,7 +218,7 @@ def quality(records: Sequence[Record], at: int) -> go.Figure | None:
     (data, n), *_ = dict.fromkeys((record.quality.data, record.quality.n) for record in known if record.quality)
     dots = [Dot(_title(record), record.name, record.p50_ms, record.quality.f1, record.quality.f1_interval, size(record))
             for record in known if record.quality]  # fmt: skip
-    said = f"{n:,} questions of {plain(data)}, 95 % intervals; up and to the left is better"
+    said = f"{n:,} questions of {plain(data)}, 95 % intervals; up and to the left is better; line: the frontier"
     return dot_chart(f"F1 against latency, at {at} tokens", said, dots)
 
 

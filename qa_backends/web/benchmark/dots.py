@@ -1,4 +1,4 @@
-"""F1 against latency: a dot a backend with its interval, its name above.
+"""F1 against latency: a dot a backend with its interval, its name above, and the frontier through the best.
 
 A name stands at the top of a thin line from its dot, the leftmost dot's highest: so no line crosses a name. Dots that
 coincide are rings around each other, and their names share a line.
@@ -10,7 +10,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qa_backends.web.shared.charts import EDGE_PX, LINE_PX, TEXT_PX, TICK_PX, axis_title, inked, layout, plain, width
+from qa_backends.web.shared.charts import (
+    EDGE_PX,
+    GRID,
+    LINE_PX,
+    TEXT_PX,
+    TICK_PX,
+    axis_title,
+    inked,
+    layout,
+    plain,
+    width,
+)
 from qa_backends.web.shared.lines import Axis, ring
 from qa_backends.web.shared.palette import colour
 
@@ -60,6 +71,7 @@ def chart(title: str, subtitle: str, dots: Sequence[Dot]) -> go.Figure:
         layout=layout(title, subtitle, plot_px=DOTS_PX + names_px, left=width("00.0") + TICK_PX + EDGE_PX,
                       right=_right_px(across))
     )  # fmt: skip
+    _frontier(figure, across)
     for number, (dot, place) in enumerate(zip(across, _rings(across, high - low), strict=True)):
         _name(figure, dot, top - (number + 0.5) * LINE_PX * pixel)
         _draw(figure, dot, ring(*place))
@@ -71,6 +83,16 @@ def chart(title: str, subtitle: str, dots: Sequence[Dot]) -> go.Figure:
         range=[high - DOTS_PX * pixel, top], tickvals=[number * step for number in range(first, last + 1)]
     )
     return figure
+
+
+def _frontier(figure: go.Figure, across: Sequence[Dot]) -> None:
+    """A step line through the dots that no other is both quicker and better than."""
+    best = [dot for number, dot in enumerate(across) if all(dot.f1 > other.f1 for other in across[:number])]
+    if len(best) > 1:
+        figure.add_scatter(
+            x=[dot.ms for dot in best], y=[dot.f1 for dot in best], mode="lines", hoverinfo="skip", name="frontier",
+            line={"color": GRID, "width": 2, "shape": "hv"},
+        )  # fmt: skip
 
 
 def _right_px(across: Sequence[Dot]) -> float:

@@ -22,6 +22,7 @@ from qa_backends.web.ask.share import CODE_BOX
 from qa_backends.web.ask.tab import PRIVATE, offer
 from qa_backends.web.benchmark import charts, html
 from qa_backends.web.benchmark.choices import command_of, plan_of, said_of
+from qa_backends.web.benchmark.fastest import Fastest
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
@@ -76,8 +77,10 @@ class BenchmarkTab:
         self._runtime = runtime
         self._under_way: dict[str, _Run] = {}
         self._downloads = Downloads()
+        fastest = Fastest(runtime)
         self._draw()
         self._wire()
+        fastest.wire(self._family, self._devices)
 
     def _draw(self) -> None:
         first = shipped()
@@ -85,7 +88,7 @@ class BenchmarkTab:
         with gr.Row(elem_classes="qa-start-bar"):
             with gr.Column(scale=8, min_width=280):
                 self._draw_choices()
-            self._start = gr.Button("Start", variant="primary", elem_id="qa-bench-start", scale=0, min_width=150)
+            self._start = gr.Button("Start", variant="primary", elem_id="qa-bench-start", scale=0, min_width=190)
         with gr.Row(elem_classes="qa-running"):
             self._progress = gr.HTML(idle(READY), elem_id="qa-bench-progress")
             self._stop = gr.Button("Stop", elem_id="qa-bench-stop", scale=0, min_width=110, visible=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qa_backends import catalog
-from qa_backends.contract import Answer, Span
+from qa_backends.contract import Answer, Engine, Span
 from qa_backends.errors import BackendUnavailable
 from qa_backends.measure.quality import evaluation, scoring
 from qa_backends.measure.quality.datasets import data_set
@@ -55,11 +55,9 @@ def test_the_figures_do_not_depend_on_batch_or_order(
     runtime: Runtime, own: DataSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real model's sums depend on how a batch is shaped, in the last digits only."""
-    from qa_backends.reader import reader
-
     results = []
     for tokens, at_once, questions in ((6144, 256, own.questions), (500, 7, own.questions[::-1])):
-        monkeypatch.setattr(reader, "BATCH_TOKENS", tokens)
+        monkeypatch.setattr(Engine, "batch_tokens", tokens)
         monkeypatch.setattr(scoring, "QUESTIONS_AT_ONCE", at_once)
         data = replace(own, questions=questions[:50] if questions is own.questions else questions[-50:])
         (result,) = evaluate_all(runtime, asked(data), BACKENDS[1:]).results

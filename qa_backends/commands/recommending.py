@@ -1,0 +1,91 @@
+"""``recommend``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from qa_backends import catalog
+from qa_backends.commands.measuring import numbers
+from qa_backends.commands.terminal import (
+    Device,
+    FamilyName,
+    Json,
+    bar,
+    console,
+    interruptible,
+    pick_device,
+    show,
+    watched,
+)
+from qa_backends.errors import QAError
+from qa_backends.measure.recommend.search import Candidate, Search, advice
+from qa_backends.measure.recommend.wish import Wish
+
+DEFAULTS = Wish(family="")
+app = typer.Typer()
+
+
+@app.command()
+def recommend(
+    max_f1_loss: Annotated[
+        float, typer.Option("--max-f1-loss", help="Points of F1 that may be lost against the baseline.")
+    ] = DEFAULTS.max_f1_loss,
+    lengths: Annotated[str, typer.Option("--lengths", help="Tokens, 32 to 512, with commas between.")] = ",".join(
+        map(str, DEFAULTS.lengths)
+    ),
+    batch: Annotated[int, typer.Option("--batch", help="Questions at once, 1 to 64.")] = DEFAULTS.batch,
+    memory: Annotated[float | None, typer.Option("--memory", help="Megabytes that it may take, loaded.")] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="Of the race; building and checking come before it.")
+    ] = DEFAULTS.seconds,
+    family: FamilyName = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Find the fastest backend on this machine: each is built, its answers are checked, then they race."""
+    from dataclasses import asdict
+
+    from qa_backends.measure.recommend.recommend import recommend as find
+    from qa_backends.runtime import Runtime
+
+    of = catalog.family(family or catalog.default_family())
+    wish = Wish(of.name, pick_device(device), max_f1_loss, numbers("--lengths", lengths), batch, memory, seconds)
+    with bar("steps", None) as advance, interruptible() as stopped:
+        found = find(
+            Runtime(progress=watched), wish, emit=lambda state: advance(state.done, state.status, state.of or None),
+            stopped=stopped,
+        )  # fmt: skip
+    if stopped():
+        raise QAError("Stopped before there was anything to advise.")
+    if as_json:
+        return show(asdict(found) | {"advice": advice(found), "command": wish.command()})
+    console.print(_table(found))
+    console.print(advice(found))
+    console.print(f"Timed: {wish.raced_on}. Again: {wish.command()}")
+    return None
+
+
+def _table(found: Search) -> Table:
+    times = [f"{tokens} tokens, ms" for tokens in found.wish.lengths]
+    table = Table("backend", *times, "vs pipeline", "F1 less the baseline's", "memory, MB", "loading, s", "")
+    raced = found.raced
+    for each in [*raced, *(one for one in found.candidates if one not in raced)]:
+        table.add_row(
+            each.name,
+            *[f"{'' if each.turns else '~'}{each.ms[tokens]:.2f}" if each.ms else "-" for tokens in found.wish.lengths],
+            str(each.speed_up or "-"),
+            "; ".join(f1.against_baseline for f1 in (each.shipped, each.here) if f1 and f1.difference) or "-",
+            "-" if each.memory_bytes is None else f"{each.memory_bytes / 1e6:.0f}",
+            "-" if each.load_ms is None else f"{each.load_ms / 1000:.1f}",
+            _standing(found, each),
+        )
+    return table
+
+
+def _standing(found: Search, candidate: Candidate) -> str:
+    if candidate.name == found.advised:
+        return "advised"
+    return candidate.out or ("a tie" if candidate.name in found.tied else "")

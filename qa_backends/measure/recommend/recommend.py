@@ -1,0 +1,121 @@
+"""Every tested backend that can run here: made ready, checked on questions, raced, and one of them advised.
+
+Whoever cannot win goes as early as can be: by what ships of its quality before it is built, by its answers before it is
+timed, by two readings when it takes twice as long as the best, by five rounds when its interval lies apart. What is
+left takes turns with transformers' pipeline until the intervals part, or the time is over.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.errors import QAError
+from qa_backends.measure.benchmark.contestants import BackendContestant
+from qa_backends.measure.quality.datasets import SQUAD_V2_DEV
+from qa_backends.measure.recommend.answers import AnswerCheck
+from qa_backends.measure.recommend.race import HEATS, Race
+from qa_backends.measure.recommend.search import F1, Candidate, Search
+from qa_backends.measure.results.shipped import shipped_quality, tested
+from qa_backends.measure.timing.machine import this_machine
+from qa_backends.progress import Cancelled, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from qa_backends.measure.recommend.wish import Wish
+    from qa_backends.runtime import Runtime
+
+    Emit = Callable[[Search], None]
+
+
+def recommend(
+    runtime: Runtime, wish: Wish, *, emit: Emit = lambda _: None, stopped: Callable[[], bool] = lambda: False
+) -> Search:
+    """Finds the fastest backend that meets the wish; ``emit`` is given the search whenever it has something new.
+
+    A backend that cannot run, or fails, is out with its sentence. A search that was stopped advises nothing.
+
+    Raises:
+        InputError: nothing could meet the wish, or its time is too short for a race.
+        QAError: the family's baseline cannot be had, or cannot run.
+    """
+    wish.check()
+    search = Search(wish, this_machine())
+    with suppress(Cancelled):
+        _Searching(runtime, search, emit, stopped).run()
+    search.status, search.left_s = "", 0.0
+    emit(search)
+    return search
+
+
+class _Searching:
+    """One search under way."""
+
+    def __init__(self, runtime: Runtime, search: Search, emit: Emit, stopped: Callable[[], bool]) -> None:
+        self._runtime, self._search, self._emit, self._wish = runtime, search, emit, search.wish
+        self._progress = Progress(self._tell, stopped)
+
+    def _tell(self, status: str) -> None:
+        self._search.status = status
+        self._emit(self._search)
+
+    def run(self) -> None:
+        backends = catalog.ladder(catalog.offered(self._wish.of, self._wish.device))
+        self._search.candidates = [Candidate(each.name, each.title) for each in backends]
+        for each in self._search.candidates:
+            self._look_up(each)
+        self._search.of = 2 * len(self._search.left) + HEATS
+        self._runtime.download(
+            self._wish.of, [catalog.backend(each.name) for each in self._search.left], self._progress
+        )  # fmt: skip
+        self._make_ready()
+        self._check_answers()
+        if self._search.left:
+            Race(self._runtime, self._search, self._progress).run()
+
+    def _look_up(self, candidate: Candidate) -> None:
+        """Whether it can run here, has run anywhere, and loses no more than wished by what ships."""
+        backend = catalog.backend(candidate.name)
+        if known := shipped_quality(self._wish.of, backend, self._wish.device):
+            candidate.shipped = F1(SQUAD_V2_DEV, known.n, known.f1, known.f1_interval, known.f1_difference)
+        if refusal := catalog.unavailable(backend, self._wish.device):
+            candidate.out = str(refusal)
+        elif not tested(backend):
+            candidate.out = "It is untested: no result that ships comes from it."
+        else:
+            self._judge(candidate)
+
+    def _judge(self, candidate: Candidate) -> None:
+        """Puts it out where it loses more than wished."""
+        found = candidate.f1
+        if found and found.loss > self._wish.max_f1_loss:
+            candidate.out = f"Its F1 against the baseline's is {found.against_baseline}."
+
+    def _make_ready(self) -> None:
+        sizes = []
+        for each in self._search.left:
+            contestant = BackendContestant(self._wish.of, catalog.backend(each.name))
+            try:
+                contestant.make_ready(self._runtime, self._wish.device, self._progress)
+                sizes.append((each, contestant.bytes(self._runtime, self._wish.device)))
+            except QAError as error:
+                each.out = str(error)
+            self._search.done += 1
+        fits = self._runtime.fitting([size for _, size in sizes], self._wish.device)
+        for (each, _), fit in zip(sizes, fits, strict=True):
+            if not fit:
+                each.out = "Its weights do not fit into the memory budget beside the others'."
+
+    def _check_answers(self) -> None:
+        check = AnswerCheck(self._runtime, self._wish, self._progress)
+        for each in self._search.left:
+            self._progress.say(f"{each.title}: checking {len(check.questions)} answers …")
+            try:
+                check.check(each)
+            except QAError as error:
+                each.out = str(error)
+            else:
+                self._judge(each)
+            self._search.done += 1

@@ -1,0 +1,143 @@
+"""What a search has found: every candidate, why it is out if it is, and which one is advised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from qa_backends.measure.quality.datasets import TITLES
+
+if TYPE_CHECKING:
+    from qa_backends.measure.recommend.wish import Wish
+    from qa_backends.measure.timing.machine import Machine
+    from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
+
+
+@dataclass(frozen=True, slots=True)
+class F1:
+    """A candidate's F1 in percent over ``n`` questions of ``data``, one of ``datasets.TITLES``, and its paired
+    difference to the baseline's, which has none to itself."""
+
+    data: str
+    n: int
+    value: float
+    interval: Interval
+    difference: Difference | None
+
+    @property
+    def loss(self) -> float:
+        """Points of F1 below the baseline's; negative above it."""
+        return -self.difference.value if self.difference else 0.0
+
+    @property
+    def against_baseline(self) -> str:
+        """As in "−0.3 [−0.8 to +0.3] on SQuAD"; empty of the baseline."""
+        return f"{self.difference.spelt()} on {TITLES[self.data]}" if self.difference else ""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A backend that was looked at, and what is known of it so far.
+
+    ``shipped`` is its F1 on SQuAD as it ships with the project; ``here`` is that on the app's own questions on this
+    machine, of which ``agreement``, in percent, are answered as by the same weights in PyTorch. ``ms``, by length, are
+    medians of ``turns``, or the better of two first readings where it took no turns. ``speed_up`` is against
+    transformers' pipeline; ``behind`` says how many times as slow it is as the fastest, by the last heat that it took
+    part in. ``memory_bytes`` and ``load_ms`` are as in ``runtime.cost``. ``out`` says why it is out.
+    """
+
+    name: str
+    title: str
+    shipped: F1 | None = None
+    here: F1 | None = None
+    agreement: float | None = None
+    ms: dict[int, float] = field(default_factory=dict)
+    turns: int = 0
+    speed_up: Ratio | None = None
+    behind: Ratio | None = None
+    memory_bytes: int | None = None
+    load_ms: float | None = None
+    out: str = ""
+
+    @property
+    def f1(self) -> F1 | None:
+        """What its quality is judged by: all of SQuAD dev where that ships, else the app's own questions, here."""
+        return self.shipped or self.here
+
+    @property
+    def whole_ms(self) -> float:
+        """A question, or a batch, of each length."""
+        return sum(self.ms.values())
+
+
+@dataclass(slots=True)
+class Search:
+    """All that is found so far. ``status`` is empty when nothing more will come; ``done`` of ``of`` counts steps.
+
+    ``advised`` and ``tied`` are names: the backend to use, and all those, it included, that are as fast as the fastest.
+    """
+
+    wish: Wish
+    machine: Machine
+    candidates: list[Candidate] = field(default_factory=list)
+    advised: str = ""
+    tied: tuple[str, ...] = ()
+    done: float = 0.0
+    of: int = 0
+    left_s: float = 0.0
+    status: str = ""
+
+    def copy(self) -> Search:
+        """The search as it stands now; what is found later does not change it."""
+        return replace(self, candidates=[replace(each, ms=dict(each.ms)) for each in self.candidates])
+
+    def candidate(self, name: str) -> Candidate:
+        """The candidate of that name, which there is."""
+        return next(each for each in self.candidates if each.name == name)
+
+    @property
+    def left(self) -> list[Candidate]:
+        """Those that are not out."""
+        return [each for each in self.candidates if not each.out]
+
+    @property
+    def raced(self) -> list[Candidate]:
+        """Those that were timed, the quickest first."""
+        return sorted((each for each in self.candidates if each.ms), key=lambda each: each.whole_ms)
+
+
+def advice(search: Search) -> str:
+    """The answer, in a sentence or two; empty while it is not known."""
+    if search.advised:
+        best = search.candidate(search.advised)
+        said = f"On this machine: {best.title}, {_speed(best)}{_quality(best)}."
+        return f"{said} {_tie(search, best)}" if len(search.tied) > 1 else said
+    if search.status or search.left or not search.candidates:
+        return ""
+    return "No backend can be advised here: each is out, for the reason beside it."
+
+
+def _speed(best: Candidate) -> str:
+    ratio = best.speed_up
+    if ratio is None:
+        return f"{best.whole_ms:.1f} ms"
+    if ratio.tie:
+        return f"as fast as the transformers pipeline {str(ratio).removeprefix('tie ')}"
+    return f"{ratio} the speed of the transformers pipeline"
+
+
+def _quality(best: Candidate) -> str:
+    figures = [f1.against_baseline for f1 in (best.shipped, best.here) if f1 and f1.difference]
+    return f", F1 {', '.join(figures)}" if figures else ", with the baseline's own F1"
+
+
+def _tie(search: Search, best: Candidate) -> str:
+    others = [search.candidate(name) for name in search.tied if name != best.name]
+    named = "; ".join(f"{each.title} {_interval(each, best)}" for each in others)
+    why = "it takes less memory" if best.memory_bytes is not None else "nothing here tells them apart"
+    return f"It is a tie with {named}, {best.turns} turns of each; {why}."
+
+
+def _interval(one: Candidate, other: Candidate) -> str:
+    """Of two that are as fast: how the one that is not the fastest by its median stands to the one that is."""
+    return str(one.behind or other.behind).removeprefix("tie ")

@@ -1,0 +1,153 @@
+"""Find the fastest: every backend checked and raced on this machine, and one of them advised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from qa_backends import catalog
+from qa_backends.errors import InputError, QAError
+from qa_backends.measure.benchmark.plan import LENGTHS
+from qa_backends.measure.recommend.recommend import recommend
+from qa_backends.measure.recommend.search import Search
+from qa_backends.measure.recommend.wish import Wish
+from qa_backends.web.ask.share import CODE_BOX
+from qa_backends.web.ask.tab import PRIVATE
+from qa_backends.web.benchmark import found
+from qa_backends.web.shared.html import idle, problem, running
+from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.worker import Worker
+
+if TYPE_CHECKING:
+    from qa_backends.runtime import Runtime
+
+Updates = dict[Any, Any]
+MOST_SECONDS_HERE = 120
+DEFAULTS = replace(Wish(family=""), seconds=60.0)
+READY = (
+    "Not sure which one to use? Every tested backend is built, its answers are checked, and they race on this machine. "
+    "Slow and wrong ones go early."
+)
+SEARCHES_AT_ONCE = 16
+
+
+class Fastest:
+    """The button with its wishes, and what it finds. Family and devices are the tab's."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._stops = Stops()
+        self._draw()
+
+    def _draw(self) -> None:
+        with gr.Row(elem_classes="qa-start-bar"):
+            with gr.Column(scale=8, min_width=280):
+                self._draw_wishes()
+            self._start = gr.Button("Find the fastest", elem_id="qa-fastest-start", scale=0, min_width=190)
+        with gr.Row(elem_classes="qa-running"):
+            self._progress = gr.HTML(idle(READY), elem_id="qa-fastest-progress")
+            self._stop = gr.Button("Stop", elem_id="qa-fastest-stop", scale=0, min_width=110, visible=False)
+        self._verdict = gr.HTML("", elem_id="qa-fastest-verdict", visible=False)
+        self._chart = gr.Plot(show_label=False, visible=False, elem_id="qa-fastest-chart")
+        self._table = gr.HTML("", elem_id="qa-fastest-table", visible=False)
+        self._command = gr.Code(
+            "", label="Find it again", visible=False, elem_id="qa-fastest-command", **CODE_BOX, max_lines=4
+        )
+
+    def _draw_wishes(self) -> None:
+        with gr.Accordion(_said(DEFAULTS), open=False, elem_id="qa-fastest-options") as self._options:
+            with gr.Row(elem_classes="qa-even"):
+                self._loss = gr.Number(
+                    DEFAULTS.max_f1_loss, label="F1 that may be lost", min_width=130, elem_id="qa-fastest-loss"
+                )
+                self._memory = gr.Number(0, label="MB loaded (0: any)", min_width=130)
+                self._batch = gr.Number(DEFAULTS.batch, label="Questions at once", precision=0, min_width=130)
+                self._seconds = gr.Number(
+                    DEFAULTS.seconds, label="Seconds of the race", min_width=130, elem_id="qa-fastest-seconds"
+                )
+            self._lengths = gr.CheckboxGroup(
+                list(map(str, LENGTHS)), value=list(map(str, DEFAULTS.lengths)), label="Lengths of text, in tokens",
+                elem_id="qa-fastest-lengths",
+            )  # fmt: skip
+
+    def wire(self, family: gr.Radio, devices: gr.CheckboxGroup) -> None:
+        """Searches among the backends of the family, on the first of the devices."""
+        wishes: list[Any] = [self._loss, self._memory, self._batch, self._seconds, self._lengths]
+        outputs = [self._progress, self._start, self._stop, self._verdict, self._chart, self._table, self._command]
+        self._start.click(
+            self.start, [family, devices, *wishes], outputs, trigger_mode="once", concurrency_id="fastest",
+            concurrency_limit=SEARCHES_AT_ONCE, **PRIVATE,
+        )  # fmt: skip
+        self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
+        gr.on([each.change for each in wishes], lambda *values: gr.Accordion(label=_said(_wish("", "", *values))),
+              wishes, self._options, queue=False, **PRIVATE)  # fmt: skip
+
+    def start(
+        self, family: str, devices: list[str], loss: float, memory: float | None, batch: float, seconds: float,
+        lengths: list[str], request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
+        """Searches and draws as it goes."""
+        stop = self._stops.begin(request)
+        wish = _wish(family or catalog.default_family(), (devices or ["cpu"])[0], loss, memory, batch, seconds, lengths)
+        ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
+        yield {
+            self._progress: running(0, 0, "Starting …"), self._verdict: "",
+            self._start: gr.Button(interactive=False), self._stop: gr.Button(visible=True, interactive=False),
+        }  # fmt: skip
+        raced = 0
+        try:
+            if wish.seconds > MOST_SECONDS_HERE:
+                raise InputError(
+                    f"On this page a race takes at most {MOST_SECONDS_HERE} seconds, so that others get their turn. "
+                    "The command line takes more."
+                )
+            for search in Worker[Search](
+                lambda put: recommend(self._runtime, wish, emit=lambda each: put(each.copy()), stopped=stop.is_set)
+            ):
+                going = gr.Button(interactive=bool(search.status) and not stop.is_set())
+                grown = self._grown(search) if not search.status or len(search.raced) > raced else {}
+                raced = len(search.raced)
+                yield {self._progress: found.progress(search), self._stop: going, **grown}
+        except QAError as error:
+            yield {self._progress: problem(str(error)), **ended}
+            return
+        finally:
+            self._stops.over(request, stop)
+        yield {self._command: gr.Code(wish.command(), visible=True), **ended}
+
+    def _grown(self, search: Search) -> Updates:
+        """What shows the candidates: when they were first timed, and in the end."""
+        figure, said = found.chart(search), found.verdict(search)
+        return {
+            self._verdict: gr.HTML(said, visible=True) if said else gr.skip(),
+            self._chart: gr.Plot(figure, visible=True) if figure else gr.skip(),
+            self._table: gr.HTML(found.table(search), visible=True),
+        }
+
+    def stop(self, request: gr.Request) -> Any:
+        """Ends the visitor's own search at its next run."""
+        self._stops.end(request)
+        return gr.Button(interactive=False)
+
+
+def _wish(
+    family: str, device: str, loss: float, memory: float | None, batch: float, seconds: float, lengths: list[str]
+) -> Wish:  # fmt: skip
+    """What the choices ask for. What nothing could meet is found by the wish's own check."""
+    return Wish(
+        family, device, float(loss or 0), tuple(sorted(map(int, lengths))), int(batch or 0), memory or None,
+        float(seconds or 0),
+    )  # fmt: skip
+
+
+def _said(wish: Wish) -> str:
+    """What is wished for, in a line."""
+    memory = [f"{wish.memory_mb:g} MB"] if wish.memory_mb else []
+    lengths = ", ".join(map(str, wish.lengths)) or "no"
+    batch = "one question at a time" if wish.batch == 1 else f"{wish.batch} questions at once"
+    return " · ".join([
+        f"At most {wish.max_f1_loss:g} F1 lost", f"{lengths} tokens", batch, *memory, f"{wish.seconds:g} s of race",
+    ])  # fmt: skip

@@ -1,0 +1,113 @@
+"""What a search for the fastest backend found, as HTML and as a chart. Values pass ``escape``."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from qa_backends.measure.quality.datasets import TITLES
+from qa_backends.measure.recommend.search import advice
+from qa_backends.web.benchmark.dots import Dot
+from qa_backends.web.benchmark.dots import chart as dot_chart
+from qa_backends.web.shared.html import problem, running
+from qa_backends.web.shared.tables import Cell, Column, number, table_of, text, with_interval
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from qa_backends.measure.recommend.search import F1, Candidate, Search
+
+
+def progress(search: Search) -> str:
+    """A bar, and what is being done; how it ended, once it has."""
+    if search.status:
+        return running(search.done, search.of, search.status, unit="steps", left_s=search.left_s)
+    ended = "Done." if search.advised else "Stopped; nothing is advised." if search.left else "Done; nobody is left."
+    return running(search.done, search.of, ended, unit="steps")
+
+
+def verdict(search: Search) -> str:
+    """The advice, and what was timed."""
+    said = advice(search)
+    if not search.advised:
+        return problem(said) if said else ""
+    here = search.candidate(search.advised).here
+    checked = f" Answers were checked on {here.n} of the app's own questions." if here else ""
+    timed = f"Timed: {search.wish.raced_on}, on {search.machine.sentence(search.wish.device)}.{checked}"
+    return f'<div class="qa-verdict" role="status"><p>{escape(said)}</p><p class="qa-status">{escape(timed)}</p></div>'
+
+
+def table(search: Search) -> str:
+    """Every backend that was looked at: what was measured of it, and why it is out."""
+    lengths = search.wish.lengths
+    head = (
+        Column("backend", number=False), *(Column(f"{tokens} tokens,", "ms") for tokens in lengths),
+        Column("against pipeline"), Column("F1, SQuAD"), Column("F1, other texts"), Column("loaded,", "MB"),
+        Column("loading,", "s"), Column("standing", number=False),
+    )  # fmt: skip
+    raced = search.raced
+    ordered = [*raced, *(each for each in search.candidates if each not in raced)]
+    return table_of("fastest", "Every backend that was looked at", "backend", head,
+                    [_cells(search, each) for each in ordered])  # fmt: skip
+
+
+def _cells(search: Search, each: Candidate) -> list[Cell]:
+    ratio = each.speed_up
+    figure, interval = str(ratio).split(" ", 1) if ratio else ("", "")
+    return [
+        text(each.title),
+        *(_ms(each, tokens) for tokens in search.wish.lengths),
+        with_interval(figure, interval, ratio.value) if ratio else number(None),
+        _f1(each.shipped),
+        _f1(each.here),
+        number(each.memory_bytes / 1e6 if each.memory_bytes is not None else None),
+        number(each.load_ms / 1000 if each.load_ms is not None else None, 1),
+        text(_standing(search, each)),
+    ]
+
+
+def _ms(each: Candidate, tokens: int) -> Cell:
+    """The median; of one that went after its first readings, about what it took."""
+    median = number(each.ms.get(tokens), 2)
+    return median if each.turns or not each.ms else Cell(f"≈{median.html}", median.value)
+
+
+def _f1(f1: F1 | None) -> Cell:
+    """The figure, and below it the difference to the baseline's."""
+    if f1 is None:
+        return number(None)
+    return with_interval(f"{f1.value:.1f}", f1.difference.spelt() if f1.difference else "", f1.value)
+
+
+def _standing(search: Search, each: Candidate) -> str:
+    if each.name == search.advised:
+        return "advised"
+    return each.out or ("a tie with the advised one" if each.name in search.tied else "")
+
+
+def chart(search: Search) -> go.Figure | None:
+    """F1 against latency of all that were timed, with the frontier; ``None`` while none was."""
+    raced = search.raced
+    shipped = all(each.shipped for each in raced)
+    known = [(each, each.shipped if shipped else each.here) for each in raced]
+    dots = [
+        Dot(
+            each.title if each.turns else f"{each.title} ≈",
+            each.name,
+            each.whole_ms,
+            f1.value,
+            f1.interval,
+            _loaded(each),
+        )
+        for each, f1 in known
+        if f1
+    ]
+    if not dots:
+        return None
+    (data, n), *_ = [(f1.data, f1.n) for _, f1 in known if f1]
+    said = f"{search.wish.raced_on}; F1 over {n:,} questions, {TITLES[data]}, 95 % intervals; line: the frontier"
+    return dot_chart("F1 against latency, raced here", said, dots)
+
+
+def _loaded(each: Candidate) -> str:
+    return "–" if each.memory_bytes is None else f"{each.memory_bytes / 1e6:.0f} MB loaded"

@@ -1,0 +1,192 @@
+"""Which backend is advised: a set of backends whose times and qualities are known."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qa_backends import catalog
+from qa_backends.artefacts.steps import CHECKPOINT
+from qa_backends.catalog import Backend, lookup
+from qa_backends.errors import InputError
+from qa_backends.measure.recommend import answers
+from qa_backends.measure.recommend import recommend as module
+from qa_backends.measure.recommend.recommend import recommend
+from qa_backends.measure.recommend.search import Search, advice
+from qa_backends.measure.recommend.wish import Wish
+from qa_backends.measure.results.shipped import shipped_quality
+from qa_backends.measure.timing.statistics import Difference
+from qa_backends.runtime import loading
+from qa_backends.runtime.cost import LoadCost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import AddFile
+
+    from qa_backends.catalog import Family
+    from qa_backends.contract import Engine
+    from qa_backends.measure.results.records import QualityRecord
+    from qa_backends.runtime import Runtime
+
+MINILM = catalog.family("minilm")
+WISH = Wish("minilm", lengths=(32, 64), seconds=20)
+PACED = """
+    import time
+    from typing import ClassVar
+
+    from qa_backends.contract import Choice
+    from qa_backends.engines.fake import Fake
+
+    class Paced(Fake):
+        title: ClassVar = "Paced"
+        short: ClassVar = "paced"
+        label: ClassVar = "Paced"
+        options: ClassVar = {"pace": {
+            each: Choice(each) for each in ("5ms", "5ms-again", "7ms", "30ms", "lossy", "unknown", "large", "dying")
+        }}
+
+        def forward(self, windows):
+            pace = self.chosen["pace"]
+            if pace == "dying" and windows.n_windows == 1:
+                raise MemoryError("no memory left on the device")
+            time.sleep(float(pace.partition("ms")[0]) / 1000 if "ms" in pace else 0.002)
+            return super().forward(windows)
+"""
+MEGABYTES = {"5ms": 40, "5ms-again": 30, "large": 900}
+LOSSES = {"lossy": 2.5}
+
+
+def paced(pace: str, checkpoint: str = "pruned") -> Backend:
+    return Backend(checkpoint, CHECKPOINT, "paced", (("pace", pace),))
+
+
+@pytest.fixture
+def offer(add_engine: AddFile, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Offers the baseline and backends of these paces, all of them tested but ``unknown``, with their known F1."""
+    add_engine("paced", PACED)
+    real_quality, real_load = shipped_quality, loading.load_measured
+
+    def quality(family: Family, backend: Backend, device: str = "cpu") -> QualityRecord | None:
+        found = real_quality(family, replace(backend, engine="pytorch", options=()), device)
+        if found is None or backend.engine != "paced":
+            return found
+        loss = LOSSES.get(backend.options[0][1], 0.5)
+        return replace(found, f1_difference=Difference(-loss, -loss - 0.3, -loss + 0.3))
+
+    def load(engine: Engine, artefact: Path, device: str) -> LoadCost:
+        cost = real_load(engine, artefact, device)
+        return replace(cost, memory_bytes=1_000_000 * MEGABYTES.get(engine.chosen.get("pace", ""), 50))
+
+    def offering(*paces: str, others: tuple[Backend, ...] = ()) -> None:
+        rows = (catalog.backend(catalog.BASELINE), *map(paced, paces), *others)
+        monkeypatch.setattr(lookup, "BACKENDS", rows)
+
+    monkeypatch.setattr(module, "shipped_quality", quality)
+    monkeypatch.setattr(module, "tested", lambda backend: ("pace", "unknown") not in backend.options)
+    monkeypatch.setattr(loading, "load_measured", load)
+    monkeypatch.setattr(answers, "CHECK_S", 0.5)
+    return offering
+
+
+def out_of(found: Search) -> dict[str, str]:
+    return {each.name.removeprefix("pruned-paced-"): each.out for each in found.candidates if each.out}
+
+
+def test_the_fastest_that_keeps_its_answers_is_advised_and_of_each_other_it_is_said_why_not(
+    runtime: Runtime, offer: Callable[..., None]
+) -> None:
+    offer("5ms", "7ms", "30ms", "lossy", "unknown", "large", "dying", others=(paced("5ms-again", "baseline"),))
+    states: list[Search] = []
+    found = recommend(runtime, replace(WISH, memory_mb=100), emit=lambda each: states.append(each.copy()))
+    assert (found.advised, found.tied, found.status) == ("pruned-paced-5ms", ("pruned-paced-5ms",), "")
+    out = out_of(found)
+    assert out.keys() == {
+        "baseline", "7ms", "30ms", "lossy", "unknown", "large", "dying", "baseline-paced-5ms-again",
+    }  # fmt: skip
+    assert "2.5" in out["lossy"] and "SQuAD" in out["lossy"]
+    assert "untested" in out["unknown"]
+    assert "900 MB" in out["large"] and "100" in out["large"]
+    assert "no memory left" in out["dying"]
+    assert "answers" in out["baseline-paced-5ms-again"], "the baseline's weights that do not answer as the baseline"
+    assert "times as long" in out["30ms"] and "first reading" in out["30ms"]
+    assert "as long as Pruned, Paced, 5ms" in out["7ms"]
+    best = found.candidate(found.advised)
+    assert best.ms.keys() == {32, 64} and all(5 < each < 7 for each in best.ms.values()) and best.turns >= 5
+    assert best.speed_up is not None and best.speed_up.low > 1, "a model takes longer than that"
+    assert {"lossy", "unknown"}.isdisjoint(each.name for each in found.raced)
+    assert "the speed of the transformers pipeline" in advice(found)
+    assert "−0.5 [−0.8 to −0.2] on SQuAD" in advice(found) and "other texts" in advice(found)
+    assert [each.done for each in states] == sorted(each.done for each in states)
+    assert found.done == found.of and max(each.left_s for each in states) <= WISH.seconds
+
+
+def test_a_tie_is_said_as_one_and_the_smaller_is_advised(runtime: Runtime, offer: Callable[..., None]) -> None:
+    offer("5ms", "5ms-again")
+    found = recommend(runtime, replace(WISH, seconds=12))
+    assert found.advised == "pruned-paced-5ms-again" and set(found.tied) == {"pruned-paced-5ms", found.advised}
+    assert "It is a tie with Pruned, Paced, 5ms [" in advice(found) and "less memory" in advice(found)
+
+
+def test_more_may_be_lost_where_more_is_allowed(runtime: Runtime, offer: Callable[..., None]) -> None:
+    offer("5ms", "lossy")
+    assert recommend(runtime, replace(WISH, max_f1_loss=3, seconds=10)).advised == "pruned-paced-lossy"
+
+
+def test_a_family_without_shipped_figures_is_judged_by_the_questions_answered_here(
+    runtime: Runtime, offer: Callable[..., None], small: Family
+) -> None:
+    """Random weights answer nothing rightly, so that nothing can be lost; and the first word is no worse an answer."""
+    offer("5ms", "lossy")
+    found = recommend(runtime, replace(WISH, family=small.name, max_f1_loss=100, seconds=10))
+    assert all(each.shipped is None and each.here is not None for each in found.raced)
+    assert "SQuAD" not in advice(found)
+
+
+def test_stopping_advises_nothing_and_keeps_what_was_found(runtime: Runtime, offer: Callable[..., None]) -> None:
+    stop = threading.Event()
+
+    def watch(search: Search) -> None:
+        if "turns of each" in search.status:
+            stop.set()
+
+    offer("5ms", "5ms-again")
+    found = recommend(runtime, WISH, emit=watch, stopped=stop.is_set)
+    assert found.advised == "" and advice(found) == "" and found.status == ""
+    assert {each.name for each in found.raced} > {"pruned-paced-5ms"}
+
+
+def test_a_race_without_time_for_five_turns_says_so(runtime: Runtime, offer: Callable[..., None]) -> None:
+    offer("30ms")
+    with pytest.raises(InputError, match="Give it more seconds"):
+        recommend(runtime, replace(WISH, lengths=(32, 64, 128, 256, 384, 512), batch=64, seconds=10))
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (Wish("nobody"), "no family"),
+        (replace(WISH, device="abacus"), "no device"),
+        (replace(WISH, lengths=()), "length"),
+        (replace(WISH, lengths=(32, 32)), "once"),
+        (replace(WISH, lengths=(16,)), "32 to 512"),
+        (replace(WISH, batch=65), "1 to 64"),
+        (replace(WISH, max_f1_loss=-1), "F1"),
+        (replace(WISH, seconds=1), "seconds"),
+        (replace(WISH, memory_mb=0), "megabytes"),
+    ],
+)
+def test_a_wish_that_nothing_could_meet_is_refused(runtime: Runtime, wish: Wish, said: str) -> None:
+    with pytest.raises(Exception, match=said):
+        recommend(runtime, wish)
+
+
+def test_the_command_asks_the_same_again() -> None:
+    assert replace(WISH, memory_mb=64.5).command() == (
+        "python -m qa_backends recommend --family minilm --device cpu --max-f1-loss 1 --lengths 32,64 --batch 1 "
+        "--memory 64.5 --seconds 20"
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from collections.abc import Iterable
 
 # Before Gradio is imported: a page that loads nothing from elsewhere, from a server that reports to nobody.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -12,6 +14,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 from qa_backends import catalog
 from qa_backends.errors import QAError
 from qa_backends.limits import devices
+from qa_backends.measure.results.shipped import preselection
 from qa_backends.progress import Progress
 from qa_backends.runtime import Runtime
 from qa_backends.web.page import build_page, launch_options
@@ -21,13 +24,13 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def prepare(runtime: Runtime, progress: Progress) -> None:
-    """Builds and loads the preselected backends, unless that would download them."""
+def prepare(runtime: Runtime, names: Iterable[str], progress: Progress) -> None:
+    """Builds and loads the backends of the default family, unless that would download them."""
     family, device = catalog.family(catalog.default_family()), devices()[0]
     if not family.embedded:
         return
     for backend in catalog.offered(family, device):
-        if backend.name in catalog.PRESELECTED:
+        if backend.name in names:
             try:
                 runtime.make_ready(family, backend, device, progress)
                 with runtime.turn(device, progress) as turn:
@@ -41,10 +44,14 @@ def main() -> None:
     progress = Progress(say)
     try:
         runtime = Runtime(progress=progress)
-        prepare(runtime, progress)
+        prepare(runtime, catalog.PRESELECTED, progress)
         page = build_page(runtime)
+        ticked = preselection(catalog.family(catalog.default_family()), devices()[0])
     except QAError as error:
         sys.exit(f"Error: {error}")
+    # The others may take a minute to build, step by step; the page is there meanwhile, and takes its turns.
+    others = set(ticked) - set(catalog.PRESELECTED)
+    threading.Thread(target=prepare, args=(runtime, others, progress), daemon=True).start()
     page.launch(**launch_options())
 
 

@@ -1,7 +1,7 @@
 """Backends and families: what there is, what it is called, and why something cannot run here."""
 
 from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend
-from qa_backends.catalog.families import Family, default_family, families, family, register
+from qa_backends.catalog.families import RANDOM, Family, default_family, families, family, register, with_random_weights
 from qa_backends.catalog.ladder import before, ladder, nearest, plain
 from qa_backends.catalog.lookup import backend, every_backend, offered, resolve, unavailable
 
@@ -9,6 +9,7 @@ __all__ = [
     "BACKENDS",
     "BASELINE",
     "PRESELECTED",
+    "RANDOM",
     "Backend",
     "Family",
     "backend",
@@ -24,4 +25,5 @@ __all__ = [
     "register",
     "resolve",
     "unavailable",
+    "with_random_weights",
 ]

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from qa_backends.checkpoints.sources import Source
 from qa_backends.contract import DEFAULT_SETTINGS, ReaderSettings
-from qa_backends.errors import UnknownBackend
+from qa_backends.errors import InputError, UnknownBackend
 from qa_backends.paths import MODELS
+
+RANDOM = "-random"
+"""Behind the name of a family: its shapes, with random weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,11 @@ class Family:
     checkpoints: tuple[tuple[str, Source], ...]
     settings: ReaderSettings = DEFAULT_SETTINGS
     language: str = ""
+
+    @property
+    def random(self) -> bool:
+        """Whether its weights are random: it shows what a shape costs, and answers nothing."""
+        return any(source.shape for _, source in self.checkpoints)
 
     @property
     def embedded(self) -> bool:
@@ -67,6 +75,14 @@ _families = {
             ),
             language="en",
         ),
+        Family(
+            f"bert-large{RANDOM}",
+            "BERT-large's shape with random weights (latency only)",
+            (
+                ("baseline", Source(shape="bert-large/baseline")),
+                ("pruned", Source(shape="bert-large/pruned")),
+            ),
+        ),
     )
 }
 
@@ -86,6 +102,13 @@ def family(name: str) -> Family:
     if name not in _families:
         raise UnknownBackend(f"There is no family '{name}'. Choose one of: {', '.join(_families)}.")
     return _families[name]
+
+
+def with_random_weights(name: str) -> Family:
+    """The family's shapes with random weights. Raises InputError where that would not spare anything."""
+    if family(name).embedded:
+        raise InputError(f"The family '{name}' ships with its weights. Leave --random-weights out.")
+    return family(name + RANDOM)
 
 
 def default_family() -> str:

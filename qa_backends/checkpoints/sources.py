@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qa_backends.checkpoints import random
 from qa_backends.checkpoints.cache import ensure, find
 from qa_backends.checkpoints.hub import Fetched, fetch, fetched
 from qa_backends.checkpoints.manifest import NAME as MANIFEST
@@ -22,11 +23,13 @@ PACKED = "checkpoint"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder on this machine, or a repository of the Hub, whose checkpoint is packed when it arrives."""
+    """A folder on this machine; a repository of the Hub, whose checkpoint is packed when it arrives; or a ``shape``, as
+    in "bert-large/pruned", that is filled with random weights."""
 
     folder: Path | None = None
     repository: str | None = None
     revision: str | None = None
+    shape: str | None = None
 
     @property
     def remote(self) -> bool:
@@ -40,7 +43,9 @@ def download(source: Source, progress: Progress) -> None:
 
 
 def ready(source: Source) -> Path | None:
-    """The checkpoint's folder, where nothing has to be downloaded or packed any more."""
+    """The checkpoint's folder, where nothing has to be downloaded, packed or drawn any more."""
+    if source.shape is not None:
+        return random.made(source.shape)
     if source.repository is None:
         return local_folder(source)
     found = fetched(source.repository, source.revision)
@@ -48,12 +53,14 @@ def ready(source: Source) -> Path | None:
 
 
 def make_ready(source: Source, progress: Progress) -> Path:
-    """The checkpoint's folder, downloaded and packed if that was not done before.
+    """The checkpoint's folder, downloaded and packed, or drawn, if that was not done before.
 
     Raises:
         ArtefactError: the folder is missing, or does not hold a checkpoint.
         BackendUnavailable, DriftError, Cancelled: see ``fetch`` and ``pack_checkpoint``.
     """
+    if source.shape is not None:
+        return random.make(source.shape, progress)
     if source.repository is None:
         return local_folder(source)
     repository = source.repository

@@ -27,7 +27,7 @@ from qa_backends.commands.terminal import (
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.benchmark.overhead import RUNS
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
-from qa_backends.measure.results.records import BenchmarkRecord
+from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
 from qa_backends.paths import write_whole
 from qa_backends.squad import Question
 
@@ -119,17 +119,28 @@ def bench(
     ),
     seconds: Annotated[float, typer.Option("--seconds", help="Seconds of a measurement, at most.")] = DEFAULTS.seconds,
     mixed: Annotated[bool, typer.Option("--mixed", help="Also batches of mixed lengths.")] = False,
-    reference: Annotated[str | None, typer.Option("--reference", help="hf-pipeline: transformers' own.")] = None,
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="hf-pipeline, ort, openvino: each as its documentation shows.")
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", help="latency, throughput, batches or ladder: what published comparisons report."),
+    ] = None,
+    random_weights: Annotated[
+        bool, typer.Option("--random-weights", help="The family's shapes, not downloaded: times, and no answers.")
+    ] = False,
     family: FamilyName = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, or both with a comma between.")] = None,
     as_json: Json = False,
 ) -> None:
     """Measure latency and throughput of whole answers, backends taking turns; Ctrl-C keeps what was measured."""
+    from qa_backends.measure.benchmark.presets import plan_of
     from qa_backends.measure.benchmark.sweep import sweep
     from qa_backends.measure.results.files import BENCHMARK, as_dict, write_results
     from qa_backends.runtime import Runtime
 
-    of = catalog.family(family or catalog.default_family())
+    wanted = family or catalog.default_family()
+    of = catalog.with_random_weights(wanted) if random_weights else catalog.family(wanted)
     plan = BenchmarkPlan(
         family=of.name,
         backends=tuple(backends.split(",")) if backends else tuple(each.name for each in catalog.offered(of)),
@@ -141,6 +152,10 @@ def bench(
         mixed=mixed,
         reference=reference,
     )
+    if preset:
+        plan = plan_of(preset, plan)
+    if of.random:
+        say("Random weights: what they cost is measured. Their answers mean nothing, so no F1 is shown.")
     with bar("measurements", None) as advance, interruptible() as stopped:
         found = sweep(
             Runtime(progress=watched), plan, emit=lambda state: advance(state.done, state.status, state.of or None),
@@ -156,7 +171,28 @@ def bench(
     if as_json:
         return show(as_dict(BENCHMARK, benchmark))
     console.print(_table(benchmark.rows))
+    if preset:
+        _show_published(preset, benchmark)
     return None
+
+
+def _show_published(preset: str, benchmark: Benchmark) -> None:
+    """What others published of the same shapes, beside what was measured here, with the hardware of both."""
+    from qa_backends.measure.benchmark.presets import beside
+
+    found = beside(preset, benchmark.rows)
+    if not found:
+        return
+    table = Table("published", "tokens", "on", "ms", "ours", "ours, ms", "source")
+    for each in found:
+        theirs, ours = each.published, each.ours
+        table.add_row(
+            f"{theirs.family}: {theirs.what}", str(theirs.tokens or "not said"), theirs.hardware, f"{theirs.ms:g}",
+            theirs.backend, f"{ours.p50_ms:.2f}" if ours else "not measured", theirs.source,
+        )  # fmt: skip
+    console.print(table)
+    where = "; ".join(benchmark.machine.sentence(each) for each in dict.fromkeys(row.device for row in benchmark.rows))
+    console.print(f"Ours are whole answers, tokenising and decoding included, on other hardware: {where}.")
 
 
 def _table(records: Sequence[BenchmarkRecord]) -> Table:

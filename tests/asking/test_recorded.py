@@ -25,7 +25,7 @@ def test_what_ships_is_the_first_example_on_the_weights_that_ship() -> None:
     found = recorded_comparison()
     assert found is not None
     assert (found.question, found.context) == (examples()[0]["question"], examples()[0]["context"])
-    assert found.recorded and [card.backend for card in found.answered] == list(MAIN)
+    assert found.recorded and [card.backend for card in found.answered][: len(MAIN)] == list(MAIN)
     assert found.card("pruned").speed_up is not None
     assert found.fastest is not None and found.tokens > 0, "what is shown first says how many times as fast"
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from helpers import NARROW, WIDE
 
+from qa_backends import catalog
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -40,8 +42,10 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session", autouse=True)
 def short_turns() -> Iterator[None]:
-    """Turns of at most two seconds: tests wait for many answers, and none for a narrow interval."""
+    """Turns of at most two seconds, and the two usual backends ticked: tests wait for many answers, and none for a
+    narrow interval or for INT8 to be built."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qa_backends.web.shared.choices.preselection", lambda _family, _device: catalog.PRESELECTED)
         patch.setattr("qa_backends.web.ask.tab.LIVE_SECONDS", 2.0)
         yield
 

@@ -12,10 +12,10 @@ import pytest
 from helpers import NARROW, WIDE
 from PIL import Image
 
+from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.web.ask.charts import Asked, visit
 from qa_backends.web.benchmark import charts
 from qa_backends.web.shared.palette import colour
-from qa_backends.web.shared.shipped import shipped_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -61,7 +61,7 @@ print(json.dumps([[each.name for each in catalog.families()], said]))
 def test_a_family_that_came_at_run_time_is_resolved_with_its_own_checkpoints() -> None:
     done = subprocess.run([sys.executable, "-c", REGISTERED], cwd=ROOT, capture_output=True, text=True, check=True)
     families, said = json.loads(done.stdout)
-    assert families == ["minilm", "bert-large", "solo"]
+    assert families == ["minilm", "bert-large", "bert-large-random", "solo"]
     assert said == {
         "solo/baseline": ["Alone", "Baseline"],
         "solo/tiny-ort": ["Alone", "Tiny, ONNX"],

@@ -16,9 +16,9 @@ from qa_backends.engines.fake import Fake
 from qa_backends.measure.benchmark import sweep as module
 from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, PIPELINE, BenchmarkPlan
 from qa_backends.measure.benchmark.sweep import Sweep, sweep
+from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.runtime import Runtime
 from qa_backends.web.benchmark.choices import command_of, plan_of, said_of
-from qa_backends.web.shared.shipped import shipped_benchmark
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,6 +12,7 @@ from hypothesis import strategies as some
 from web.rows import RATIO, ROWS, row
 
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
+from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.measure.timing.statistics import Interval
 from qa_backends.web.ask.charts import Asked, visit
 from qa_backends.web.benchmark import charts
@@ -21,7 +22,6 @@ from qa_backends.web.page import SYSTEM_FONTS
 from qa_backends.web.shared.charts import LINE_PX, plotted_px, ticks
 from qa_backends.web.shared.lines import Axis, spread
 from qa_backends.web.shared.palette import OFFERED, PINNED, colour, luminance
-from qa_backends.web.shared.shipped import shipped_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

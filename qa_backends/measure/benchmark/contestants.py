@@ -8,12 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from qa_backends import catalog
+from qa_backends.artefacts.build import find
 from qa_backends.checkpoints import sources
 from qa_backends.checkpoints.load import read_config
 from qa_backends.errors import BackendFailed
 from qa_backends.measure.benchmark.floor import Floor, matmul_rate
 from qa_backends.measure.benchmark.pipeline import LoadedPipeline
-from qa_backends.measure.benchmark.plan import MIXED_BATCH, PIPELINE
+from qa_backends.measure.benchmark.plain import Plain, PlainOnnxRuntime, PlainOpenVino
+from qa_backends.measure.benchmark.plan import MIXED_BATCH, OPENVINO, ORT, PIPELINE, REFERENCE_RUNS
 from qa_backends.measure.results.shipped import checkpoint_hash, shipped_quality
 from qa_backends.reader.reader import MAX_PADDING
 from qa_backends.reader.windows import by_count, by_tokens
@@ -145,61 +147,74 @@ class BackendContestant(Contestant):
         )
 
 
-class Pipeline(Contestant):
-    """What most people run today: the question-answering pipeline of transformers, on the baseline's weights.
+class Reference(Contestant):
+    """What people run otherwise, on some backend's weights and files: transformers' question-answering pipeline on the
+    baseline's, runtimes as documented on the pruned ones.
 
     Its whole answer is one time, in no parts: how it cuts and batches is its own affair.
     """
 
-    name = PIPELINE
     measured_alone = False
 
-    def __init__(self, family: Family) -> None:
+    def __init__(self, family: Family, name: str) -> None:
+        self.name = name
         self._family = family
-        self._baseline = catalog.backend(catalog.BASELINE)
+        self._backend = catalog.backend(REFERENCE_RUNS[name])
 
     def orders(self, *, mixed: bool) -> tuple[str, ...]:
         return () if mixed else (EQUAL,)
 
     def make_ready(self, runtime: Runtime, device: str, progress: Progress) -> None:
-        runtime.make_ready(self._family, self._baseline, device, progress)
+        runtime.make_ready(self._family, self._backend, device, progress)
 
     def bytes(self, runtime: Runtime, device: str) -> int:
-        return runtime.size_of(self._family, self._baseline, device)
+        return runtime.size_of(self._family, self._backend, device)
 
     def load(self, turn: Turn) -> None:
-        self._pipeline(turn)
+        self._loaded(turn)
 
     def answer(self, turn: Turn, queries: Sequence[Query], order: str) -> Answered:
-        pipeline = self._pipeline(turn)
+        loaded = self._loaded(turn)
         try:
-            with translated(PIPELINE, "answering"):
-                return Answered(on_engine_thread(lambda: pipeline.answer(queries)))
+            with translated(self.name, "answering"):
+                return Answered(on_engine_thread(lambda: loaded.answer(queries)))
         except BackendFailed:
-            turn.runtime.drop(self._family, PIPELINE, turn.device)
+            turn.runtime.drop(self._family, self.name, turn.device)
             raise
 
     def facts(self, turn: Turn) -> Facts:
-        return Facts(self._pipeline(turn).ran, checkpoint_hash(self._family, self._baseline))
+        return Facts(self._loaded(turn).ran, checkpoint_hash(self._family, self._backend))
 
-    def _pipeline(self, turn: Turn) -> LoadedPipeline:
-        folder = sources.make_ready(self._family.source(catalog.BASELINE), turn.progress)
+    def _loaded(self, turn: Turn) -> LoadedPipeline | Plain:
         found = turn.runtime.hold(
             self._family,
-            PIPELINE,
+            self.name,
             turn.device,
             size=lambda: self.bytes(turn.runtime, turn.device),
-            load=lambda: on_engine_thread(lambda: LoadedPipeline(folder, turn.device, self._family.settings)),
+            load=lambda: on_engine_thread(lambda: self._load(turn)),
             progress=turn.progress,
         )
-        assert isinstance(found, LoadedPipeline)
+        assert isinstance(found, LoadedPipeline | Plain)
         return found
+
+    def _load(self, turn: Turn) -> LoadedPipeline | Plain:
+        folder = sources.make_ready(self._family.source(self._backend.checkpoint), turn.progress)
+        artefact = find(folder, self._backend.artefact)
+        assert artefact is not None, "it was made ready"
+        return LOADS[self.name](folder, artefact, turn.device, self._family.settings)
+
+
+LOADS: dict[str, type[LoadedPipeline | Plain]] = {
+    PIPELINE: LoadedPipeline, ORT: PlainOnnxRuntime, OPENVINO: PlainOpenVino,
+}  # fmt: skip
 
 
 def contestants_of(plan: BenchmarkPlan) -> list[Contestant]:
-    """The plan's backends, as steps of optimisation, and its reference behind them."""
-    backends: list[Contestant] = [BackendContestant(plan.of, each) for each in plan.chosen]
-    return [*backends, Pipeline(plan.of)] if plan.reference == PIPELINE else backends
+    """The plan's backends, as steps of optimisation, and its references behind them."""
+    return [
+        *(BackendContestant(plan.of, each) for each in plan.chosen),
+        *(Reference(plan.of, name) for name in dict.fromkeys(plan.references)),
+    ]
 
 
 def prepare(reader: Reader, queries: Sequence[Query]) -> Prepared:

@@ -22,7 +22,8 @@ PACKAGES = ("torch", "transformers", "tokenizers")
 class LoadedPipeline:
     """Made and asked on the engines' thread, like every engine."""
 
-    def __init__(self, checkpoint: Path, device: str, settings: ReaderSettings) -> None:
+    def __init__(self, checkpoint: Path, artefact: Path, device: str, settings: ReaderSettings) -> None:
+        """The artefact of the backend whose weights it runs is the checkpoint itself."""
         import torch
         from transformers import AutoTokenizer, pipeline
 

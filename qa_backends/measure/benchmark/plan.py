@@ -24,9 +24,13 @@ SHOWN_AT = 128
 """Batch sizes are compared, and each backend is measured alone, at the chosen length nearest to this one."""
 MIXED_BATCH = 4
 MIXED_QUESTIONS = 16
-PIPELINE = "hf-pipeline"
-REFERENCES = {PIPELINE: "transformers pipeline"}
+PIPELINE, ORT, OPENVINO = "hf-pipeline", "ort", "openvino"
+REFERENCES = {
+    PIPELINE: "transformers pipeline", ORT: "ONNX Runtime as documented", OPENVINO: "OpenVINO as documented",
+}  # fmt: skip
 """What backends can be measured beside, by name, with their titles."""
+REFERENCE_RUNS = {PIPELINE: catalog.BASELINE, ORT: "pruned-ort", OPENVINO: "pruned-ov"}
+"""The backend whose weights and files each reference runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,11 @@ class BenchmarkPlan:
     seconds: float = 20.0
     mixed: bool = False
     reference: str | None = None
+    """Names of references, with commas between."""
+
+    @property
+    def references(self) -> list[str]:
+        return self.reference.split(",") if self.reference else []
 
     @property
     def of(self) -> Family:
@@ -84,8 +93,9 @@ class BenchmarkPlan:
         within("A batch size", self.batches, 1, MOST_BATCH, "questions")
         within("The number of runs", [self.runs], LEAST_RUNS, MOST_RUNS, "runs")
         within("The time for a point", [self.seconds], 1, MOST_SECONDS, "seconds")
-        if self.reference is not None and self.reference not in REFERENCES:
-            raise InputError(f"There is no reference '{self.reference}'. Choose one of: {', '.join(REFERENCES)}.")
+        for reference in self.references:
+            if reference not in REFERENCES:
+                raise InputError(f"There is no reference '{reference}'. Choose one of: {', '.join(REFERENCES)}.")
 
     def points(self) -> list[Point]:
         """Every length at the smallest batch size, then the other batch sizes at one length, then mixed lengths.
@@ -125,7 +135,7 @@ class BenchmarkPlan:
             lengths=tuple(tokens for tokens in self.lengths if tokens in dict(equal)) or self.lengths,
             batches=tuple(batch for batch in self.batches if batch in {each for _, each in equal}) or self.batches,
             mixed=any(tokens is None for _, _, tokens, *_ in found),
-            reference=self.reference if self.reference in names else None,
+            reference=",".join(each for each in self.references if each in names) or None,
         )
 
     def command(self) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
-from qa_backends.measure.benchmark.contestants import BackendContestant, ContestantFailedError, Pipeline
+from qa_backends.measure.benchmark.contestants import BackendContestant, ContestantFailedError, Reference
 from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.quality.datasets import own_questions
@@ -68,7 +68,7 @@ class Race:
 
     def _with_reference(self) -> list[Contestant]:
         """Those left, and transformers' pipeline where that fits beside them."""
-        found = [*self._backends(), Pipeline(self._wish.of)]
+        found = [*self._backends(), Reference(self._wish.of, PIPELINE)]
         sizes = [each.bytes(self._runtime, self._wish.device) for each in found]
         fits = self._runtime.fitting(sizes, self._wish.device)
         return [each for each, fit in zip(found, fits, strict=True) if fit]

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.checkpoints.sources import weights_hash
 from qa_backends.errors import UnknownBackend
-from qa_backends.measure.benchmark.plan import REFERENCES
+from qa_backends.measure.benchmark.plan import REFERENCE_RUNS, REFERENCES, SHOWN_AT
 from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, sha256_of
-from qa_backends.measure.results.files import read_quality
-from qa_backends.paths import ACCURACY
+from qa_backends.measure.results.files import read_benchmark, read_quality
+from qa_backends.paths import ACCURACY, BENCHMARK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.measure.results.records import BenchmarkRecord, QualityRecord
+    from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, QualityRecord
+
+MOST_F1_LOST = 1.0
+"""Of the backend that is ticked for its speed."""
 
 
 def checkpoint_hash(family: Family, backend: Backend) -> str | None:
@@ -28,15 +31,43 @@ def checkpoint_hash(family: Family, backend: Backend) -> str | None:
 def measured_on_current_weights(record: BenchmarkRecord) -> bool:
     """Whether the weights that were measured are known, and still those of the family.
 
-    A family or backend that is not known here has no weights here. A reference runs on the baseline's.
+    A family or backend that is not known here has no weights here. A reference runs on some backend's.
     """
     family, _, name = record.backend.rpartition("/")
     try:
-        backend = catalog.backend(catalog.BASELINE if name in REFERENCES else name)
+        backend = catalog.backend(REFERENCE_RUNS.get(name, name))
         current = checkpoint_hash(catalog.family(family), backend)
     except UnknownBackend:
         return False
     return current is not None and record.checkpoint == current
+
+
+@cache
+def shipped_benchmark() -> Benchmark | None:
+    """``None`` where the project holds none of the weights it ships."""
+    if not BENCHMARK.is_file():
+        return None
+    found = read_benchmark(BENCHMARK)
+    return found if all(measured_on_current_weights(each) for each in found.rows) else None
+
+
+def preselection(family: Family, device: str) -> tuple[str, ...]:
+    """What is ticked to begin with: the usual backends, and the fastest besides, by what ships, that can run here and
+    loses no more than ``MOST_F1_LOST``."""
+    benchmark = shipped_benchmark()
+    raced = [each for each in benchmark.rows if each.backend == f"{family.name}/{each.name}"] if benchmark else []
+    at = [each for each in raced if (each.device, each.tokens, each.batch) == (device, SHOWN_AT, 1)]
+    able = [each for each in at if _can_be_advised(family, each.name, device)]
+    fastest = min(able, key=lambda each: each.p50_ms, default=None)
+    return tuple(dict.fromkeys([*catalog.PRESELECTED, *([fastest.name] if fastest else [])]))
+
+
+def _can_be_advised(family: Family, name: str, device: str) -> bool:
+    if name in REFERENCES or catalog.unavailable(catalog.backend(name), device):
+        return False
+    quality = shipped_quality(family, catalog.backend(name), device)
+    loses = -quality.f1_difference.value if quality and quality.f1_difference else 0.0
+    return quality is not None and loses <= MOST_F1_LOST
 
 
 def shipped_quality(

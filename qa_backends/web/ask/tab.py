@@ -24,13 +24,13 @@ from qa_backends.errors import InputError, QAError
 from qa_backends.limits import devices
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.quality.evaluation import Differing, find_difference
+from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.progress import Cancelled, Progress
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.web.ask import charts, html, scripts, share
 from qa_backends.web.ask.upload import read_text
 from qa_backends.web.ask.visits import Visit, Visits
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected, said
-from qa_backends.web.shared.shipped import shipped_benchmark
 from qa_backends.web.shared.stops import Stops
 from qa_backends.web.shared.worker import Worker
 

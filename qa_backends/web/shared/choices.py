@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.asking.comparison import known_quality
 from qa_backends.limits import DEVICE_TITLES, devices
-from qa_backends.measure.results.shipped import tested
-from qa_backends.web.shared.shipped import shipped_benchmark
+from qa_backends.measure.results.shipped import preselection, shipped_benchmark, tested
 from qa_backends.web.shared.wording import size
 
 if TYPE_CHECKING:
@@ -43,8 +42,9 @@ def _costs(of: Family, each: Backend) -> list[str]:
 
 def preselected(family: str, device: str | None = None, among: list[str] | None = None) -> list[str]:
     """Of the names wanted, by default those that are ticked to begin with, the ones that are offered."""
-    offered = [each.name for each in catalog.offered(catalog.family(family), device)]
-    wanted = catalog.PRESELECTED if among is None else among
+    of = catalog.family(family)
+    offered = [each.name for each in catalog.offered(of, device)]
+    wanted = preselection(of, device or devices()[0]) if among is None else among
     return [name for name in wanted if name in offered]
 
 
@@ -53,7 +53,8 @@ def device_choices() -> list[tuple[str, str]]:
 
 
 def family_choices() -> list[tuple[str, str]]:
-    return [(each.title, each.name) for each in catalog.families()]
+    """Those whose answers mean something."""
+    return [(each.title, each.name) for each in catalog.families() if not each.random]
 
 
 def said(backends: list[str], family: str, device: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from measure.invented import benchmark_record, quality_record
+from measure.invented import benchmark, benchmark_record, quality_record
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
@@ -13,7 +13,13 @@ from qa_backends.checkpoints.sources import Source
 from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
 from qa_backends.measure.results import shipped
 from qa_backends.measure.results.files import add_quality
-from qa_backends.measure.results.shipped import checkpoint_hash, measured_on_current_weights, shipped_quality
+from qa_backends.measure.results.shipped import (
+    checkpoint_hash,
+    measured_on_current_weights,
+    preselection,
+    shipped_quality,
+)
+from qa_backends.measure.timing.statistics import Difference
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,3 +80,30 @@ def test_quality_of_unknown_weights_is_not_that_of_other_unknown_ones(
     assert shipped_quality(MINILM, catalog.backend("pruned")) is None, "measured on another data set"
     monkeypatch.setattr(shipped, "ACCURACY", tmp_path / "none.json")
     assert shipped_quality(MINILM, baseline) is None
+
+
+def test_the_fastest_that_ships_is_ticked_besides_the_usual_where_it_can_run_and_loses_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    losses = {"pruned-ov": 1.5, "pruned-ov-int8": 0.4, "pruned-ort-int8": 0.2}
+    times = {"baseline": 20.0, "pruned-ov": 4.0, "pruned-ov-int8": 5.0, "pruned-ort-int8": 6.0, "hf-pipeline": 1.0}
+    rows = [benchmark_record(ms, backend=f"minilm/{name}") for name, ms in times.items()]
+    other = [benchmark_record(1.0, backend="minilm/pruned-ort", **place) for place in ({"tokens": 32}, {"batch": 8})]
+    monkeypatch.setattr(shipped, "shipped_benchmark", lambda: benchmark(*rows, *other))
+
+    def quality(_family: Family, backend: catalog.Backend, _device: str) -> object:
+        loss = losses.get(backend.name, 0.0)
+        return quality_record(f1_difference=Difference(-loss, -loss - 0.1, -loss + 0.1))
+
+    monkeypatch.setattr(shipped, "shipped_quality", quality)
+    usual = ("baseline", "pruned-ort-fp16")
+    assert preselection(MINILM, "cpu") == (*usual, "pruned-ov-int8")
+    assert preselection(MINILM, "cuda") == usual, "nothing ships of a GPU"
+    assert preselection(NOT_HERE, "cpu") == usual, "nothing ships of that family"
+    real = catalog.unavailable
+    monkeypatch.setattr(
+        catalog, "unavailable", lambda each, device: ValueError() if "ov" in each.name else real(each, device)
+    )
+    assert preselection(MINILM, "cpu") == (*usual, "pruned-ort-int8")
+    monkeypatch.setattr(shipped, "shipped_benchmark", lambda: None)
+    assert preselection(MINILM, "cpu") == usual

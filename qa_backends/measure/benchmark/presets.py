@@ -1,0 +1,122 @@
+"""Measurements by name: what published comparisons report, and their figures to put beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.errors import InputError
+from qa_backends.measure.benchmark.contestants import EQUAL
+from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, PIPELINE, BenchmarkPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from qa_backends.measure.results.records import BenchmarkRecord
+
+TRYOLABS = "https://tryolabs.com/blog/2022/11/24/transformer-based-model-for-faster-inference"
+TENSORRT = "https://github.com/NVIDIA/TensorRT/blob/007c3470/demo/BERT/README.md"
+T4, A100 = "NVIDIA T4", "NVIDIA A100 40 GB"
+BERT_LARGE = "bert-large"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A figure that somebody published of a shape of ours: the milliseconds of one question, what computed it, on what
+    hardware, and where it stands. ``tokens`` is ``None`` where that is not said; then it is put beside 128."""
+
+    family: str
+    backend: str
+    what: str
+    ms: float
+    tokens: int | None
+    hardware: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A published figure, and our record of the same shape at that place, where there is one."""
+
+    published: Published
+    ours: BenchmarkRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """``backends`` is empty for all that are offered."""
+
+    says: str
+    lengths: tuple[int, ...]
+    batches: tuple[int, ...]
+    backends: tuple[str, ...] = ()
+    mixed: bool = False
+    reference: str | None = None
+    published: tuple[Published, ...] = ()
+
+
+def _ladder() -> tuple[Published, ...]:
+    steps = (
+        ("baseline", "PyTorch, FP32", 140.5), ("pruned", "pruned, PyTorch", 90.8), ("pruned-ort", "ONNX", 76.7),
+        ("pruned-ort-fused", "ONNX, optimised", 73.9), ("pruned-ort-fp16", "ONNX, optimised, FP16", 18.2),
+        ("pruned-ort-fp16", "ONNX, optimised, FP16, IO binding", 13.2),
+    )  # fmt: skip
+    dense = (("baseline-ort-fp16", T4, 5.53), ("baseline-ort-fp16", A100, 1.64))
+    return (
+        *(Published(BERT_LARGE, name, what, ms, None, T4, TRYOLABS) for name, what, ms in steps),
+        *(Published(BERT_LARGE, name, "dense, TensorRT, FP16", ms, 128, on, TENSORRT) for name, on, ms in dense),
+    )
+
+
+PRESETS = {
+    "latency": Preset("latency by length, one question at a time", LENGTHS, (1,), reference=PIPELINE),
+    "throughput": Preset(
+        "questions a second at batches of 8 and 16", (128,), (1, 8, 16),
+        ("baseline", "baseline-amp", "baseline-ts-amp", "baseline-ort",
+         "pruned", "pruned-amp", "pruned-ts-amp", "pruned-ort"), reference=PIPELINE,
+    ),
+    "batches": Preset(
+        "milliseconds a question at batches of 1 to 64, and mixed lengths sorted and not", (128,), BATCHES,
+        ("baseline", "baseline-ts", "baseline-ort"), mixed=True,
+    ),
+    "ladder": Preset(
+        "step by step, from the baseline to FP16", (128, 384), (1,),
+        ("baseline", "pruned", "pruned-ort", "pruned-ort-fused", "pruned-ort-fp16", "baseline-ort-fp16"),
+        published=_ladder(),
+    ),
+}  # fmt: skip
+
+
+def preset(name: str) -> Preset:
+    """Raises InputError, listing the presets."""
+    if name not in PRESETS:
+        listed = "; ".join(f"{each}: {found.says}" for each, found in PRESETS.items())
+        raise InputError(f"There is no preset '{name}'. Choose one of these. {listed}.")
+    return PRESETS[name]
+
+
+def plan_of(name: str, plan: BenchmarkPlan) -> BenchmarkPlan:
+    """The plan with what the preset measures, on the plan's family and devices and in its time."""
+    found = preset(name)
+    offered = tuple(each.name for each in catalog.offered(catalog.family(plan.family)))
+    return replace(
+        plan, lengths=found.lengths, batches=found.batches, backends=found.backends or offered, mixed=found.mixed,
+        reference=found.reference,
+    )  # fmt: skip
+
+
+def beside(name: str, records: Sequence[BenchmarkRecord]) -> list[Beside]:
+    """The preset's published figures that are of a shape that was measured, each with ours."""
+    families = {each.backend.rpartition("/")[0].removesuffix(catalog.RANDOM) for each in records}
+    return [
+        Beside(each, next((record for record in records if _same(each, record)), None))
+        for each in preset(name).published
+        if each.family in families
+    ]
+
+
+def _same(published: Published, record: BenchmarkRecord) -> bool:
+    family, _, name = record.backend.rpartition("/")
+    place = (family.removesuffix(catalog.RANDOM), name, record.tokens, record.batch, record.order)
+    return place == (published.family, published.backend, published.tokens or 128, 1, EQUAL)

@@ -1,0 +1,49 @@
+"""Presets: what published comparisons report, measured in one run, and their figures beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from measure.invented import benchmark_record
+
+from qa_backends import catalog
+from qa_backends.errors import InputError
+from qa_backends.measure.benchmark.plan import BenchmarkPlan
+from qa_backends.measure.benchmark.presets import PRESETS, beside, plan_of
+
+PLAN = BenchmarkPlan("minilm", runs=7, seconds=3)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("family", ["minilm", "bert-large-random"])
+def test_a_preset_can_be_measured_in_the_time_and_on_the_devices_given(name: str, family: str) -> None:
+    plan = plan_of(name, replace(PLAN, family=family))
+    plan.check()
+    assert (plan.runs, plan.seconds, plan.devices, plan.family) == (7, 3, ("cpu",), family)
+    assert [each.name for each in plan.chosen], "all of its backends are known"
+
+
+def test_the_presets_measure_what_they_are_called_after() -> None:
+    latency, throughput, batches, ladder = (plan_of(name, PLAN) for name in PRESETS)
+    assert latency.batches == (1,) and len(latency.lengths) == 6
+    assert len(latency.backends) == len(catalog.offered(catalog.family("minilm")))
+    assert {8, 16} <= set(throughput.batches) and {"baseline-amp", "baseline-ts-amp"} <= set(throughput.backends)
+    assert batches.batches == (1, 2, 4, 8, 16, 32, 64) and batches.mixed
+    assert ladder.backends[:3] == ("baseline", "pruned", "pruned-ort")
+
+
+def test_there_is_no_other_preset() -> None:
+    with pytest.raises(InputError, match="ladder"):
+        plan_of("everything", PLAN)
+
+
+def test_published_figures_stand_beside_ours_of_the_same_shape() -> None:
+    ours = benchmark_record(9.0, backend="bert-large-random/pruned-ort-fp16")
+    found = beside("ladder", [ours, replace(ours, batch=8)])
+    bound = next(each for each in found if "IO binding" in each.published.what)
+    assert bound.ours is ours and (bound.published.ms, bound.published.hardware) == (13.2, "NVIDIA T4")
+    assert all(each.published.source.startswith("https://") for each in found)
+    assert {each.ours for each in found if each.published.backend == "baseline"} == {None}, "it was not measured"
+    assert beside("ladder", [benchmark_record(9.0)]) == [], "another shape"
+    assert beside("latency", [ours]) == []

@@ -15,7 +15,7 @@ from qa_backends import catalog
 from qa_backends.errors import QAError
 from qa_backends.limits import devices
 from qa_backends.measure.results.shipped import preselection
-from qa_backends.progress import Progress
+from qa_backends.progress import Cancelled, Progress
 from qa_backends.runtime import Runtime
 from qa_backends.web.page import build_page, launch_options
 
@@ -37,11 +37,14 @@ def prepare(runtime: Runtime, names: Iterable[str], progress: Progress) -> None:
                     runtime.get(family, backend, device, turn.progress)
             except QAError as error:
                 say(f"{backend.name} is not ready: {error}")
+            except Cancelled:
+                return
 
 
 def main() -> None:
     say("preparing the page …")
-    progress = Progress(say)
+    over = threading.Event()
+    progress = Progress(say, over.is_set)
     try:
         runtime = Runtime(progress=progress)
         prepare(runtime, catalog.PRESELECTED, progress)
@@ -52,7 +55,10 @@ def main() -> None:
     # The others may take a minute to build, step by step; the page is there meanwhile, and takes its turns.
     others = set(ticked) - set(catalog.PRESELECTED)
     threading.Thread(target=prepare, args=(runtime, others, progress), daemon=True).start()
-    page.launch(**launch_options())
+    try:
+        page.launch(**launch_options())
+    finally:
+        over.set()
 
 
 if __name__ == "__main__":

@@ -212,6 +212,6 @@ def span_of(span: Span | None) -> tuple[int, int] | None:
 def ran_sentence(ran: Ran) -> str:
     """What really ran, in a line."""
     fused = f"{sum(ran.fused_ops.values())} fused operators" if ran.fused_ops else ""
-    threads = f"{ran.threads} thread{'s' if ran.threads != 1 else ''}" if ran.device == "CPU" else ""
+    threads = f"{ran.threads} thread{'s' if ran.threads != 1 else ''}" if ran.device == "CPU" and ran.threads else ""
     device = "" if ran.provider.endswith(ran.device) else ran.device
     return ", ".join(part for part in (ran.provider, device, ran.precision, threads, fused, *ran.notes) if part)

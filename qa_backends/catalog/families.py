@@ -106,6 +106,8 @@ def family(name: str) -> Family:
 
 def with_random_weights(name: str) -> Family:
     """The family's shapes with random weights. Raises InputError where that would not spare anything."""
+    if family(name).random:
+        return family(name)
     if family(name).embedded:
         raise InputError(f"The family '{name}' ships with its weights. Leave --random-weights out.")
     return family(name + RANDOM)

@@ -153,6 +153,8 @@ def bench(
         reference=reference,
     )
     if preset:
+        if backends or mixed or reference or (plan.lengths, plan.batches) != (DEFAULTS.lengths, DEFAULTS.batches):
+            raise InputError("A preset says itself which backends, lengths, batches and references it measures.")
         plan = plan_of(preset, plan)
     if of.random:
         say("Random weights: what they cost is measured. Their answers mean nothing, so no F1 is shown.")
@@ -183,12 +185,13 @@ def _show_published(preset: str, benchmark: Benchmark) -> None:
     found = beside(preset, benchmark.rows)
     if not found:
         return
-    table = Table("published", "tokens", "on", "ms", "ours", "ours, ms", "source")
+    table = Table("published", "tokens", "on", "ms", "ours", "ran", "ours, ms", "source")
     for each in found:
         theirs, ours = each.published, each.ours
         table.add_row(
             f"{theirs.family}: {theirs.what}", str(theirs.tokens or "not said"), theirs.hardware, f"{theirs.ms:g}",
-            theirs.backend, f"{ours.p50_ms:.2f}" if ours else "not measured", theirs.source,
+            theirs.backend, f"{ours.ran.device}, {ours.ran.precision}" if ours else "-",
+            f"{ours.p50_ms:.2f}" if ours else "not measured", theirs.source,
         )  # fmt: skip
     console.print(table)
     where = "; ".join(benchmark.machine.sentence(each) for each in dict.fromkeys(row.device for row in benchmark.rows))

@@ -58,11 +58,11 @@ def recommend(
             Runtime(progress=watched), wish, emit=lambda state: advance(state.done, state.status, state.of or None),
             stopped=stopped,
         )  # fmt: skip
-    if stopped():
-        raise QAError("Stopped before there was anything to advise.")
     if as_json:
         return show(asdict(found) | {"advice": advice(found), "command": wish.command()})
     console.print(_table(found))
+    if not found.advised and stopped():
+        raise QAError("Stopped before there was anything to advise.")
     console.print(advice(found))
     console.print(f"Timed: {wish.raced_on}. Again: {wish.command()}")
     return None

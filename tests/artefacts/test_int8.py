@@ -106,6 +106,7 @@ def test_comparing_answers_can_be_stopped(packed: Path) -> None:
         compare_answers("onnx-int8", forward(1), forward(1), packed, 0.9, Progress(stopped=lambda: True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pruned-ort-int8", "pruned-ort-int8-dynamic"])
 def test_int8_of_the_shipped_weights_says_how_often_it_keeps_their_answers(name: str, runtime: Runtime) -> None:
     backend = catalog.backend(name)

@@ -61,6 +61,7 @@ def folders(hub: StandInHub) -> dict[str, Path]:
     return {name: sources.make_ready(source, UNWATCHED) for name, source in LARGE.checkpoints}
 
 
+@pytest.mark.slow
 def test_every_backend_of_the_family_answers(folders: dict[str, Path]) -> None:
     """But those whose answers must stay their parent's: random weights have none worth keeping, and are refused."""
     offered = catalog.offered(LARGE, "cpu")

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 EQUAL, ARRIVAL, SORTED = "equal", "arrival", "sorted"
 """How batches are made: of equal lengths; of mixed lengths as they come; of mixed lengths, like with like."""
+AS_ASKED = "as asked"
+"""In whatever calls the app itself would answer them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,8 @@ class BackendContestant(Contestant):
 
     def answer(self, turn: Turn, queries: Sequence[Query], order: str) -> Answered:
         prepared = prepare(turn.runtime.reader(self._family, turn.progress), queries)
-        read = turn.answer_all(self._family, self.backend, prepared, partial(split, order=order, device=turn.device))
+        batches = None if order == AS_ASKED else partial(split, order=order, device=turn.device)
+        read = turn.answer_all(self._family, self.backend, prepared, batches)
         return Answered(read.times, prepared, read.computed)
 
     def facts(self, turn: Turn) -> Facts:

@@ -109,8 +109,9 @@ def plan_of(name: str, plan: BenchmarkPlan) -> BenchmarkPlan:
 def beside(name: str, records: Sequence[BenchmarkRecord]) -> list[Beside]:
     """The preset's published figures that are of a shape that was measured, each with ours."""
     families = {each.backend.rpartition("/")[0].removesuffix(catalog.RANDOM) for each in records}
+    on_gpu_first = sorted(records, key=lambda each: each.device != "cuda")
     return [
-        Beside(each, next((record for record in records if _same(each, record)), None))
+        Beside(each, next((record for record in on_gpu_first if _same(each, record)), None))
         for each in preset(name).published
         if each.family in families
     ]

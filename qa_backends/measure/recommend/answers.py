@@ -53,22 +53,30 @@ class AnswerCheck:
         with self._runtime.turn(wish.device, self._progress) as turn:
             cost = self._runtime.get(wish.of, backend, wish.device, turn.progress).cost
         candidate.memory_bytes, candidate.load_ms = cost.memory_bytes, 1000 * cost.load_s
-        if wish.memory_mb is not None and (cost.memory_bytes or 0) > 1e6 * wish.memory_mb:
-            raise QAError(f"Loaded, it takes {(cost.memory_bytes or 0) / 1e6:.0f} MB; {wish.memory_mb:g} were allowed.")
+        if wish.memory_mb is not None:
+            if cost.memory_bytes is None:
+                raise QAError("What it takes of the memory cannot be told on this system.")
+            if cost.memory_bytes > 1e6 * wish.memory_mb:
+                raise QAError(f"Loaded, it takes {cost.memory_bytes / 1e6:.0f} MB; {wish.memory_mb:g} were allowed.")
         scored = self._scored(candidate.name)
         self._texts[candidate.name] = _texts(scored)
         found = scoring.figures(scored, None, self._texts[catalog.BASELINE])
         difference = found.f1_difference if candidate.name != catalog.BASELINE else None
-        candidate.here = F1(OWN, found.n, found.f1, found.f1_interval, difference)
+        candidate.here = F1(OWN, found.n, found.f1, found.f1_interval, difference, whole=False)
         self._compare(candidate, scored)
 
     def _compare(self, candidate: Candidate, scored: Sequence[Scored]) -> None:
-        plain = self._texts.get(catalog.plain(catalog.backend(candidate.name)).name)
-        if plain is None:
-            return
-        candidate.agreement = scoring.agreement(scored, plain)
+        candidate.agreement = scoring.agreement(scored, self._plain_texts(candidate.name))
         if candidate.agreement < 100 * LEAST_AGREEMENT:
             raise QAError(f"Only {candidate.agreement:.0f} % of its answers here are those of its weights in PyTorch.")
+
+    def _plain_texts(self, name: str) -> list[str]:
+        """The answers of the same weights in PyTorch, whether or not that is a candidate itself."""
+        plain = catalog.plain(catalog.backend(name))
+        if plain.name not in self._texts:
+            self._runtime.make_ready(self._wish.of, plain, self._wish.device, self._progress)
+            self._texts[plain.name] = _texts(self._scored(plain.name))
+        return self._texts[plain.name]
 
     def _scored(self, name: str) -> list[Scored]:
         answers = scoring.through(

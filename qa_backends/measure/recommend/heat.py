@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from qa_backends.errors import QAError
-from qa_backends.measure.benchmark.contestants import EQUAL, ContestantFailedError
+from qa_backends.measure.benchmark.contestants import AS_ASKED, ContestantFailedError
 from qa_backends.measure.timing.rounds import take_turns
 from qa_backends.measure.timing.statistics import speed_up
 
@@ -49,7 +49,10 @@ class Heat:
         return {tokens: 1000 * statistics.median(self._at(name, tokens)) for tokens in self.lengths}
 
     def speed_up(self, name: str, reference: str, *, among: int = 1) -> Ratio | None:
-        """By the time of one run at each length together, so that neither length counts for more than it takes."""
+        """By the time of one run at each length together, so that no length counts for more than it takes; ``None``
+        where one of them took no part."""
+        if not {_key(name, self.lengths[0]), _key(reference, self.lengths[0])} <= self.samples.times.keys():
+            return None
         return speed_up(self._wholes(reference), self._wholes(name), self.samples.blocks, among=among)
 
     def _wholes(self, name: str) -> list[float]:
@@ -84,7 +87,7 @@ def reading(turn: Turn, contestant: Contestant, asked: Asked) -> dict[int, float
 def _run(turn: Turn, contestant: Contestant, queries: Sequence[Query]) -> StageTimes:
     turn.progress.check()
     try:
-        return contestant.answer(turn, queries, EQUAL).times
+        return contestant.answer(turn, queries, AS_ASKED).times
     except QAError as error:
         raise ContestantFailedError(contestant.name, error) from error
 

@@ -11,6 +11,7 @@ from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.recommend.heat import heat, reading
+from qa_backends.measure.timing.rounds import least_turns_s
 from qa_backends.measure.timing.statistics import LEAST_ROUNDS
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 TOO_SLOW = 2.0
 """Who takes so many times as long as the best, in the better of two warm readings, needs no interval to be out."""
 SIFTING_SHARE = 0.4
-"""Of the race's time, for the heat of all who are left after that; the rest is for the last one."""
+"""Of the race's time, at most, for the heat of all who are left after that; the rest is for the last one."""
+SIFTING_ROUNDS = 2 * LEAST_ROUNDS
+"""Of so few rounds as five, one in sixteen lean one way throughout for nothing."""
 LEAST_GAIN = 1.02
 """What is within 2 % of the fastest is as fast: nobody decides by less, and a machine's own pace drifts by more."""
 LOOKED_AT = frozenset(LEAST_ROUNDS * 2**power for power in range(12))
@@ -40,6 +43,7 @@ class Race:
     def __init__(self, runtime: Runtime, search: Search, progress: Progress) -> None:
         self._runtime, self._search, self._progress = runtime, search, progress
         self._wish = search.wish
+        self._left_s = self._wish.seconds
         reader, questions = runtime.reader(self._wish.of, progress), own_questions()
         self._asked = {
             tokens: queries_of_length(reader, questions, tokens, self._wish.batch) for tokens in self._wish.lengths
@@ -49,96 +53,131 @@ class Race:
         """Leaves those as fast as the fastest, and notes how they stand to each other and to transformers' pipeline.
 
         Raises:
-            InputError: five rounds do not fit into the time.
+            InputError: five rounds of a single one do not fit into the time.
             Cancelled: the progress says to stop.
         """
         self._look()
-        sifting_s = SIFTING_SHARE * self._wish.seconds
+        self._fit_together()
+        self._search.done += 1
         if len(self._search.left) > 1:
-            self._drop_slower(self._heat("Sifting", self._backends(), sifting_s, lambda _: True))
+            self._heat("Sifting", SIFTING_SHARE * self._left_s, lambda found: found.rounds >= SIFTING_ROUNDS)
         self._search.done += 1
-        last = self._heat("Last heat", self._with_reference(), self._wish.seconds - sifting_s, self._parted)
+        last = self._heat("Last heat", self._left_s, self._parted, reference=True)
         if last is not None:
-            self._drop_slower(last)
             self._choose(last)
-        self._search.done += 1
-
-    def _backends(self) -> list[Contestant]:
-        return [BackendContestant(self._wish.of, catalog.backend(each.name)) for each in self._search.left]
-
-    def _with_reference(self) -> list[Contestant]:
-        """Those left, and transformers' pipeline where that fits beside them."""
-        found = [*self._backends(), Reference(self._wish.of, PIPELINE)]
-        sizes = [each.bytes(self._runtime, self._wish.device) for each in found]
-        fits = self._runtime.fitting(sizes, self._wish.device)
-        return [each for each, fit in zip(found, fits, strict=True) if fit]
 
     def _look(self) -> None:
-        """The better of two warm readings of each."""
-        with self._runtime.turn(self._wish.device, self._progress) as turn:
-            for each in self._backends():
-                candidate = self._search.candidate(each.name)
-                self._progress.say(f"{candidate.title}: first readings …")
-                try:
-                    _load(each, turn)
-                    _, *warm = (reading(turn, each, self._asked) for _ in range(3))
-                    candidate.ms = min(warm, key=lambda ms: sum(ms.values()))
-                except ContestantFailedError as failed:
-                    self._leave_out(failed.name, str(failed))
+        """The better of two warm readings of each, each in a turn of its own."""
         for candidate in self._search.left:
-            times = candidate.whole_ms / self._search.raced[0].whole_ms
+            self._progress.say(f"{candidate.title}: first readings …")
+            with self._runtime.turn(self._wish.device, self._progress) as turn:
+                self._read(candidate, turn)
+        quickest = self._search.quickest
+        for candidate in self._search.left:
+            times = candidate.whole_ms / quickest[0].whole_ms
             if times > TOO_SLOW:
-                candidate.out = f"In first readings it took {times:.1f} times as long as the fastest."
-        self._search.done += 1
+                candidate.lose_to(quickest[0], f"In first readings it took {times:.1f} times as long as the fastest.")
+
+    def _read(self, candidate: Candidate, turn: Turn) -> None:
+        contestant = self._contestant(candidate)
+        try:
+            _load(contestant, turn)
+            cold = reading(turn, contestant, self._asked)
+            if least_turns_s(sum(cold.values()) / 1000) > self._wish.seconds:
+                candidate.ms = cold
+                candidate.out = f"Five turns do not fit into the race: one takes {candidate.whole_ms / 1000:.1f} s."
+                return
+            candidate.ms = min(
+                (reading(turn, contestant, self._asked) for _ in range(2)), key=lambda ms: sum(ms.values())
+            )
+        except ContestantFailedError as failed:
+            self._leave_out(failed)
+
+    def _contestant(self, candidate: Candidate) -> BackendContestant:
+        return BackendContestant(self._wish.of, catalog.backend(candidate.name))
+
+    def _fit_together(self) -> None:
+        """The quickest first: those whose weights do not fit into the memory beside them are out."""
+        quickest = self._search.quickest
+        sizes = [self._contestant(each).bytes(self._runtime, self._wish.device) for each in quickest]
+        for each, fits in zip(quickest, self._runtime.fitting(sizes, self._wish.device), strict=True):
+            if not fits:
+                each.lose_to(quickest[0], "Its weights do not fit into the memory budget beside those of quicker ones.")
 
     def _heat(
-        self, what: str, contestants: Sequence[Contestant], seconds: float, enough: Callable[[Heat], bool]
+        self, what: str, seconds: float, enough: Callable[[Heat], bool], *, reference: bool = False
     ) -> Heat | None:
-        """Ends when ``enough`` says so, or after ``seconds``; begins again without whoever fails, if any are left."""
+        """Ends when ``enough`` says so, or after ``seconds``, and drops who is surely slower; ``None``: all are out.
+
+        It begins again without whoever fails, and, where five rounds do not fit, without the reference, then without
+        the slowest. Raises InputError where they do not fit even for one.
+        """
         while self._search.left:
+            contestants = self._line_up(reference=reference)
             try:
                 with self._runtime.turn(self._wish.device, self._progress) as turn:
-                    return self._take_turns(turn, what, contestants, seconds, enough)
+                    found = self._take_turns(turn, what, contestants, seconds, enough)
             except ContestantFailedError as failed:
-                self._leave_out(failed.name, str(failed))
-                contestants = [each for each in contestants if each.name != failed.name]
+                reference = reference and failed.name != PIPELINE
+                self._leave_out(failed)
+                continue
+            if found is not None:
+                self._left_s -= min(self._left_s, found.samples.spent_s)
+                self._drop_slower(found)
+                return found
+            if not reference:
+                self._drop_slowest(seconds)
+            reference = False
         return None
+
+    def _line_up(self, *, reference: bool) -> list[Contestant]:
+        """Those left, and transformers' pipeline where it is wanted and fits beside them."""
+        found: list[Contestant] = [self._contestant(each) for each in self._search.left]
+        if not reference:
+            return found
+        found.append(Reference(self._wish.of, PIPELINE))
+        fits = self._runtime.fitting(
+            [each.bytes(self._runtime, self._wish.device) for each in found], self._wish.device
+        )
+        return [each for each, fit in zip(found, fits, strict=True) if fit]
 
     def _take_turns(
         self, turn: Turn, what: str, contestants: Sequence[Contestant], seconds: float, enough: Callable[[Heat], bool]
-    ) -> Heat:
+    ) -> Heat | None:
+        """What there is in the end; ``None`` where five rounds do not fit."""
         for each in contestants:
             _load(each, turn)
+        self._search.left_s = 0.0
         self._progress.say(f"{what}: {len(contestants)} warm up …")
         found: Heat | None = None
         for found in heat(turn, contestants, self._asked, seconds):
-            self._search.left_s = max(0.0, seconds - found.samples.spent_s)
+            self._search.left_s = max(0.0, self._left_s - found.samples.spent_s)
             for candidate in self._search.left:
                 candidate.ms, candidate.turns = found.p50_ms(candidate.name), found.runs
             self._progress.say(f"{what}: {found.runs} turns of each of {len(contestants)}")
             if found.rounds >= LEAST_ROUNDS and enough(found):
                 break
-        if found is None or found.rounds < LEAST_ROUNDS:
-            raise InputError(
-                f"Five turns of each of {len(contestants)} do not fit into {seconds:.0f} s, their part of the race. "
-                "Give it more seconds, or choose shorter texts."
-            )
-        return found
+        return found if found and found.rounds >= LEAST_ROUNDS else None
 
-    def _fastest_and_rivals(self) -> tuple[Candidate, list[Candidate]]:
-        fastest, *rivals = sorted(self._search.left, key=lambda each: each.whole_ms)
-        return fastest, rivals
-
-    def _drop_slower(self, found: Heat | None) -> None:
+    def _drop_slower(self, found: Heat) -> None:
         """Whoever is surely slower than the fastest."""
-        if found is None:
-            return
-        fastest, rivals = self._fastest_and_rivals()
+        fastest, *rivals = self._search.quickest
         fastest.behind = None
         for each in rivals:
             each.behind = found.speed_up(fastest.name, each.name, among=len(rivals))
             if each.behind and each.behind.low > LEAST_GAIN:
-                each.out = f"It takes {each.behind} as long as {fastest.title}, {found.runs} turns of each."
+                each.lose_to(fastest, f"It takes {each.behind} as long as {fastest.title}, {found.runs} turns of each.")
+
+    def _drop_slowest(self, seconds: float) -> None:
+        """Where the time is too short for all of them."""
+        *others, slowest = self._search.quickest
+        if not others:
+            raise InputError(
+                f"Five turns of {slowest.title} alone do not fit into {seconds:.0f} s. Give the race more seconds, or "
+                "choose shorter texts."
+            )
+        times = slowest.whole_ms / others[0].whole_ms
+        slowest.lose_to(others[0], f"There was no time to race it; it takes about {times:.1f} times as long.")
 
     def _parted(self, found: Heat) -> bool:
         """Whether every interval says what it can: nobody else as fast, and the figure against the pipeline narrow.
@@ -147,25 +186,28 @@ class Race:
         """
         if found.rounds not in LOOKED_AT:
             return False
-        fastest, rivals = self._fastest_and_rivals()
+        fastest, *rivals = self._search.quickest
         ratios = [found.speed_up(fastest.name, each.name, among=len(rivals)) for each in rivals]
         whole = found.speed_up(fastest.name, PIPELINE)
         return all(each and each.low > LEAST_GAIN for each in ratios) and (whole is None or whole.narrow)
 
     def _choose(self, last: Heat) -> None:
-        """Of those as fast as the fastest, the one that takes the least memory."""
-        left = sorted(self._search.left, key=lambda each: each.whole_ms)
+        """Of those as fast as the fastest, one that takes clearly less memory than it, else itself."""
+        left = self._search.quickest
+        lighter = [each for each in left if each.lighter_than(left[0])]
+        best = min(lighter, key=lambda each: each.memory_bytes or 0, default=left[0])
         for each in left:
             each.speed_up = last.speed_up(each.name, PIPELINE)
-        known = all(each.memory_bytes is not None for each in left)
-        best = min(left, key=lambda each: each.memory_bytes or 0) if known else left[0]
+            each.behind = last.speed_up(best.name, each.name) if each is not best else None
         self._search.advised, self._search.tied = best.name, tuple(each.name for each in left)
 
-    def _leave_out(self, name: str, why: str) -> None:
-        """A candidate; the reference only stays away."""
+    def _leave_out(self, failed: ContestantFailedError) -> None:
+        """A candidate that failed, and who was out only for being slower than it is back; the reference stays away."""
         for each in self._search.candidates:
-            if each.name == name:
-                each.out = why
+            if each.name == failed.name:
+                each.out = str(failed)
+            elif each.slower_than == failed.name:
+                each.out = each.slower_than = ""
 
 
 def _load(contestant: Contestant, turn: Turn) -> None:

@@ -1,7 +1,7 @@
 """Every tested backend that can run here: made ready, checked on questions, raced, and one of them advised.
 
 Whoever cannot win goes as early as can be: by what ships of its quality before it is built, by its answers before it is
-timed, by two readings when it takes twice as long as the best, by five rounds when its interval lies apart. What is
+timed, by two readings when it takes twice as long as the best, by ten rounds when its interval lies apart. What is
 left takes turns with transformers' pipeline until the intervals part, or the time is over.
 """
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.errors import QAError
-from qa_backends.measure.benchmark.contestants import BackendContestant
 from qa_backends.measure.quality.datasets import SQUAD_V2_DEV
 from qa_backends.measure.recommend.answers import AnswerCheck
 from qa_backends.measure.recommend.race import HEATS, Race
@@ -74,12 +73,14 @@ class _Searching:
         self._check_answers()
         if self._search.left:
             Race(self._runtime, self._search, self._progress).run()
+        self._search.done = self._search.of
 
     def _look_up(self, candidate: Candidate) -> None:
         """Whether it can run here, has run anywhere, and loses no more than wished by what ships."""
         backend = catalog.backend(candidate.name)
-        if known := shipped_quality(self._wish.of, backend, self._wish.device):
-            candidate.shipped = F1(SQUAD_V2_DEV, known.n, known.f1, known.f1_interval, known.f1_difference)
+        known = shipped_quality(self._wish.of, backend, self._wish.device)
+        if known and (known.f1_difference or backend.name == catalog.BASELINE):
+            candidate.shipped = F1(SQUAD_V2_DEV, known.n, known.f1, known.f1_interval, known.f1_difference, whole=True)
         if refusal := catalog.unavailable(backend, self._wish.device):
             candidate.out = str(refusal)
         elif not tested(backend):
@@ -90,23 +91,17 @@ class _Searching:
     def _judge(self, candidate: Candidate) -> None:
         """Puts it out where it loses more than wished."""
         found = candidate.f1
-        if found and found.loss > self._wish.max_f1_loss:
+        if found and found.loses_more_than(self._wish.max_f1_loss):
             candidate.out = f"Its F1 against the baseline's is {found.against_baseline}."
 
     def _make_ready(self) -> None:
-        sizes = []
         for each in self._search.left:
-            contestant = BackendContestant(self._wish.of, catalog.backend(each.name))
             try:
-                contestant.make_ready(self._runtime, self._wish.device, self._progress)
-                sizes.append((each, contestant.bytes(self._runtime, self._wish.device)))
+                backend = catalog.backend(each.name)
+                self._runtime.make_ready(self._wish.of, backend, self._wish.device, self._progress)
             except QAError as error:
                 each.out = str(error)
             self._search.done += 1
-        fits = self._runtime.fitting([size for _, size in sizes], self._wish.device)
-        for (each, _), fit in zip(sizes, fits, strict=True):
-            if not fit:
-                each.out = "Its weights do not fit into the memory budget beside the others'."
 
     def _check_answers(self) -> None:
         check = AnswerCheck(self._runtime, self._wish, self._progress)

@@ -12,22 +12,27 @@ if TYPE_CHECKING:
     from qa_backends.measure.timing.machine import Machine
     from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
 
+MEMORY_NOISE = 0.1
+"""Share by which two readings of a backend's memory may differ for nothing, see ``runtime.cost``."""
+
 
 @dataclass(frozen=True, slots=True)
 class F1:
-    """A candidate's F1 in percent over ``n`` questions of ``data``, one of ``datasets.TITLES``, and its paired
-    difference to the baseline's, which has none to itself."""
+    """A candidate's F1 in percent over ``n`` questions of ``data``, one of ``datasets.TITLES``, which is ``whole`` or a
+    part of it, and its paired difference to the baseline's, which has none to itself."""
 
     data: str
     n: int
     value: float
     interval: Interval
     difference: Difference | None
+    whole: bool
 
-    @property
-    def loss(self) -> float:
-        """Points of F1 below the baseline's; negative above it."""
-        return -self.difference.value if self.difference else 0.0
+    def loses_more_than(self, points: float) -> bool:
+        """By all of a data set; by the few questions that there was time for, only where they show it."""
+        if self.difference is None:
+            return False
+        return -(self.difference.value if self.whole else self.difference.high) > points
 
     @property
     def against_baseline(self) -> str:
@@ -43,7 +48,8 @@ class Candidate:
     machine, of which ``agreement``, in percent, are answered as by the same weights in PyTorch. ``ms``, by length, are
     medians of ``turns``, or the better of two first readings where it took no turns. ``speed_up`` is against
     transformers' pipeline; ``behind`` says how many times as slow it is as the fastest, by the last heat that it took
-    part in. ``memory_bytes`` and ``load_ms`` are as in ``runtime.cost``. ``out`` says why it is out.
+    part in, or of those as fast as the advised one. ``memory_bytes`` and ``load_ms`` are as in ``runtime.cost``.
+    ``out`` says why it is out, ``slower_than`` because of whom, where it is out for its pace.
     """
 
     name: str
@@ -58,6 +64,17 @@ class Candidate:
     memory_bytes: int | None = None
     load_ms: float | None = None
     out: str = ""
+    slower_than: str = ""
+
+    def lose_to(self, other: Candidate, why: str) -> None:
+        """Puts it out for its pace."""
+        self.out, self.slower_than = why, other.name
+
+    def lighter_than(self, other: Candidate) -> bool:
+        """Whether it takes clearly less memory, loaded."""
+        if not self.memory_bytes or not other.memory_bytes:
+            return False
+        return self.memory_bytes < (1 - MEMORY_NOISE) * other.memory_bytes
 
     @property
     def f1(self) -> F1 | None:
@@ -101,6 +118,11 @@ class Search:
         return [each for each in self.candidates if not each.out]
 
     @property
+    def quickest(self) -> list[Candidate]:
+        """Those that are not out, the quickest first."""
+        return [each for each in self.raced if not each.out]
+
+    @property
     def raced(self) -> list[Candidate]:
         """Those that were timed, the quickest first."""
         return sorted((each for each in self.candidates if each.ms), key=lambda each: each.whole_ms)
@@ -110,17 +132,17 @@ def advice(search: Search) -> str:
     """The answer, in a sentence or two; empty while it is not known."""
     if search.advised:
         best = search.candidate(search.advised)
-        said = f"On this machine: {best.title}, {_speed(best)}{_quality(best)}."
+        said = f"On this machine: {best.title}, {_speed(search, best)}{_quality(best)}."
         return f"{said} {_tie(search, best)}" if len(search.tied) > 1 else said
     if search.status or search.left or not search.candidates:
         return ""
     return "No backend can be advised here: each is out, for the reason beside it."
 
 
-def _speed(best: Candidate) -> str:
+def _speed(search: Search, best: Candidate) -> str:
     ratio = best.speed_up
     if ratio is None:
-        return f"{best.whole_ms:.1f} ms"
+        return f"{best.whole_ms:.1f} ms for {search.wish.raced_on}"
     if ratio.tie:
         return f"as fast as the transformers pipeline {str(ratio).removeprefix('tie ')}"
     return f"{ratio} the speed of the transformers pipeline"
@@ -133,11 +155,7 @@ def _quality(best: Candidate) -> str:
 
 def _tie(search: Search, best: Candidate) -> str:
     others = [search.candidate(name) for name in search.tied if name != best.name]
-    named = "; ".join(f"{each.title} {_interval(each, best)}" for each in others)
-    why = "it takes less memory" if best.memory_bytes is not None else "nothing here tells them apart"
+    named = "; ".join(f"{each.title} {str(each.behind).removeprefix('tie ')}" for each in others)
+    lighter = all(best.lighter_than(each) for each in others)
+    why = "it takes less memory" if lighter else "no other takes clearly less memory"
     return f"It is a tie with {named}, {best.turns} turns of each; {why}."
-
-
-def _interval(one: Candidate, other: Candidate) -> str:
-    """Of two that are as fast: how the one that is not the fastest by its median stands to the one that is."""
-    return str(one.behind or other.behind).removeprefix("tie ")

@@ -48,7 +48,8 @@ class Wish:
 
     def check(self) -> None:
         """Raises InputError, with what to do, for a wish that nothing could meet."""
-        catalog.family(self.family)
+        if self.of.random:
+            raise InputError("Random weights answer nothing, so none of them can be advised. Measure them with bench.")
         check_device(self.device)
         if not self.lengths or len(set(self.lengths)) < len(self.lengths):
             raise InputError("Choose at least one length, and each one once.")

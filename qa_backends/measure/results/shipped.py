@@ -66,8 +66,9 @@ def _can_be_advised(family: Family, name: str, device: str) -> bool:
     if name in REFERENCES or catalog.unavailable(catalog.backend(name), device):
         return False
     quality = shipped_quality(family, catalog.backend(name), device)
-    loses = -quality.f1_difference.value if quality and quality.f1_difference else 0.0
-    return quality is not None and loses <= MOST_F1_LOST
+    if quality is None or quality.f1_difference is None:
+        return name == catalog.BASELINE
+    return -quality.f1_difference.value <= MOST_F1_LOST
 
 
 def shipped_quality(

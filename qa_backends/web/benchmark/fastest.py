@@ -32,6 +32,8 @@ READY = (
     "Slow and wrong ones go early."
 )
 SEARCHES_AT_ONCE = 16
+HIDDEN: Any = "hidden"
+"""Of what is not there yet: what never was shown and is told ``False`` stays away for good."""
 
 
 class Fastest:
@@ -50,11 +52,11 @@ class Fastest:
         with gr.Row(elem_classes="qa-running"):
             self._progress = gr.HTML(idle(READY), elem_id="qa-fastest-progress")
             self._stop = gr.Button("Stop", elem_id="qa-fastest-stop", scale=0, min_width=110, visible=False)
-        self._verdict = gr.HTML("", elem_id="qa-fastest-verdict", visible=False)
-        self._chart = gr.Plot(show_label=False, visible=False, elem_id="qa-fastest-chart")
-        self._table = gr.HTML("", elem_id="qa-fastest-table", visible=False)
+        self._verdict = gr.HTML("", elem_id="qa-fastest-verdict", visible=HIDDEN)
+        self._chart = gr.Plot(show_label=False, visible=HIDDEN, elem_id="qa-fastest-chart")
+        self._table = gr.HTML("", elem_id="qa-fastest-table", visible=HIDDEN)
         self._command = gr.Code(
-            "", label="Find it again", visible=False, elem_id="qa-fastest-command", **CODE_BOX, max_lines=4
+            "", label="Find it again", visible=HIDDEN, elem_id="qa-fastest-command", **CODE_BOX, max_lines=4
         )
 
     def _draw_wishes(self) -> None:
@@ -90,15 +92,17 @@ class Fastest:
         lengths: list[str], request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
         """Searches and draws as it goes."""
-        stop = self._stops.begin(request)
         wish = _wish(family or catalog.default_family(), (devices or ["cpu"])[0], loss, memory, batch, seconds, lengths)
         ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
-        yield {
-            self._progress: running(0, 0, "Starting …"), self._verdict: "",
-            self._start: gr.Button(interactive=False), self._stop: gr.Button(visible=True, interactive=False),
-        }  # fmt: skip
+        stop = self._stops.begin(request)
         raced = 0
         try:
+            yield {
+                self._progress: running(0, 0, "Starting …"), self._start: gr.Button(interactive=False),
+                self._stop: gr.Button(visible=True, interactive=False), self._verdict: gr.HTML(visible=HIDDEN),
+                self._chart: gr.Plot(visible=HIDDEN), self._table: gr.HTML(visible=HIDDEN),
+                self._command: gr.Code(visible=HIDDEN),
+            }  # fmt: skip
             if wish.seconds > MOST_SECONDS_HERE:
                 raise InputError(
                     f"On this page a race takes at most {MOST_SECONDS_HERE} seconds, so that others get their turn. "

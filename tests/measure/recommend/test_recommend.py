@@ -48,7 +48,8 @@ PACED = """
         short: ClassVar = "paced"
         label: ClassVar = "Paced"
         options: ClassVar = {"pace": {
-            each: Choice(each) for each in ("1ms-dying-late", "5ms", "5ms-again", "7ms", "30ms", "lossy", "unknown", "large", "dying")
+            each: Choice(each)
+            for each in ("1ms-dying-late", "5ms", "5ms-again", "7ms", "30ms", "lossy", "unknown", "large", "dying")
         }}
 
         answered = 0
@@ -183,10 +184,7 @@ def test_without_room_for_the_pipeline_the_time_is_all_that_is_said(
     runtime: Runtime, offer: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offer("5ms")
-    fitting = runtime.fitting
-    monkeypatch.setattr(
-        runtime, "fitting", lambda sizes, device: [*fitting(sizes[:1], device), *[False] * len(sizes[1:])]
-    )
+    monkeypatch.setattr(runtime, "fitting", lambda sizes, _device: [number == 0 for number in range(len(sizes))])
     found = recommend(runtime, replace(WISH, seconds=10))
     assert found.advised == "pruned-paced-5ms" and found.candidate(found.advised).speed_up is None
     assert "ms for a question of 32 tokens and one of 64" in advice(found)

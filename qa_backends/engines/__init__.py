@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
+from functools import cache
+from types import ModuleType
 
 from qa_backends.contract import Engine
 from qa_backends.errors import UnknownBackend
@@ -21,14 +24,22 @@ def engine_class(name: str) -> type[Engine]:
     Raises:
         UnknownBackend: there is no such file, with a list of those there are; or it does not hold one engine.
     """
-    if name not in engine_names():
-        raise UnknownBackend(f"There is no engine '{name}'. Choose one of: {', '.join(engine_names())}.")
-    module = importlib.import_module(f"{__name__}.{name}")
+    module = sys.modules.get(f"{__name__}.{name}")  # looking into the folder would cost every answer a millisecond
+    if module is None or name.startswith("_"):
+        if name not in engine_names():
+            raise UnknownBackend(f"There is no engine '{name}'. Choose one of: {', '.join(engine_names())}.")
+        module = importlib.import_module(f"{__name__}.{name}")
+    return _engine_in(module)
+
+
+@cache
+def _engine_in(module: ModuleType) -> type[Engine]:
     found = [
         each
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, Engine) and each.__module__ == module.__name__
     ]
     if len(found) != 1:
+        name = module.__name__.rpartition(".")[2]
         raise UnknownBackend(f"The file of the engine '{name}' holds {len(found)} engines; leave exactly one in it.")
     return found[0]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from qa_backends.measure.benchmark.plan import BenchmarkPlan
     from qa_backends.measure.results.records import BenchmarkRecord as Record
 
+MOST_SHADED = 6
+"""Lines whose bands up to p90 can be told apart; of more they are left out."""
 MOST_STRETCHED = 2.0
 """Lines and dots may become so many times as high as they are, to be as high as the chart beside them."""
 PART_NAMES = {"tokenise": "tokenise", "forward": "model", "decode": "decode"}
@@ -78,15 +80,16 @@ def latency(records: Sequence[Record], *, log: bool) -> go.Figure | None:
     if not found:
         return None
     shown = [record for _, own in found for record in own]
-    floors = _floors(found)
-    values = [record.p90_ms or record.p50_ms for record in shown] + [ms for _, _, floor in floors for ms in floor]
+    floors, shaded = _floors(found), len(found) <= MOST_SHADED
+    values = [(shaded and record.p90_ms) or record.p50_ms for record in shown]
+    values += [ms for _, _, floor in floors for ms in floor]
     up, lines = Axis.up(values, log=log), [line for line, _ in found]
     figure = line_chart(
         "Latency by length" if smallest == 1 else f"Latency by length, batches of {smallest}",
-        "p50, shaded up to p90; dotted: compute floor" ,
+        f"p50{', shaded up to p90' if shaded else ''}; dotted: compute floor",
         lines, Axis.across(record.tokens or 0 for record in shown), up, " ms",
     )  # fmt: skip
-    for _, own in found:
+    for _, own in found if shaded else ():
         _band(figure, own)
     for names, lengths, floor in floors:
         figure.add_scatter(

@@ -32,7 +32,7 @@ def test_what_is_chosen_start_and_what_ships_share_the_first_screen(open_page: O
     for selector in ("#qa-bench-options", "#qa-bench-start", "#qa-bench-caption"):
         assert seen(page, selector), selector
     chart = page.locator("#qa-bench-chart-0").bounding_box()
-    assert chart is not None and chart["y"] < size["height"] * 0.75
+    assert chart is not None and chart["y"] < size["height"] * 0.8
     page.click("#qa-bench-options > button")
     page.wait_for_selector("#qa-bench-backends >> visible=true")
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 Updates = dict[Any, Any]
 MOST_SECONDS_HERE = 120
 DEFAULTS = replace(Wish(family=""), seconds=60.0)
+TITLE = "Which one should I use? Find the fastest on this machine"
 READY = (
-    "Not sure which one to use? Every tested backend is built, its answers are checked, and they race on this machine. "
+    "Every tested backend is built, its answers are checked, and they race on this machine. "
     "Slow and wrong ones go early."
 )
 SEARCHES_AT_ONCE = 16
@@ -45,35 +46,35 @@ class Fastest:
         self._draw()
 
     def _draw(self) -> None:
-        with gr.Row(elem_classes="qa-start-bar"):
-            with gr.Column(scale=8, min_width=280):
-                self._draw_wishes()
-            self._start = gr.Button("Find the fastest", elem_id="qa-fastest-start", scale=0, min_width=190)
-        with gr.Row(elem_classes="qa-running"):
-            self._progress = gr.HTML(idle(READY), elem_id="qa-fastest-progress")
-            self._stop = gr.Button("Stop", elem_id="qa-fastest-stop", scale=0, min_width=110, visible=False)
-        self._verdict = gr.HTML("", elem_id="qa-fastest-verdict", visible=HIDDEN)
-        self._chart = gr.Plot(show_label=False, visible=HIDDEN, elem_id="qa-fastest-chart")
-        self._table = gr.HTML("", elem_id="qa-fastest-table", visible=HIDDEN)
-        self._command = gr.Code(
-            "", label="Find it again", visible=HIDDEN, elem_id="qa-fastest-command", **CODE_BOX, max_lines=4
-        )
+        with gr.Accordion(TITLE, open=False, elem_id="qa-fastest"):
+            with gr.Row(elem_classes="qa-start-bar"):
+                with gr.Column(scale=8, min_width=280):
+                    self._draw_wishes()
+                self._start = gr.Button("Find the fastest", elem_id="qa-fastest-start", scale=0, min_width=190)
+            with gr.Row(elem_classes="qa-running"):
+                self._progress = gr.HTML(idle(READY), elem_id="qa-fastest-progress")
+                self._stop = gr.Button("Stop", elem_id="qa-fastest-stop", scale=0, min_width=110, visible=False)
+            self._verdict = gr.HTML("", elem_id="qa-fastest-verdict", visible=HIDDEN)
+            self._chart = gr.Plot(show_label=False, visible=HIDDEN, elem_id="qa-fastest-chart")
+            self._table = gr.HTML("", elem_id="qa-fastest-table", visible=HIDDEN)
+            self._command = gr.Code(
+                "", label="Find it again", visible=HIDDEN, elem_id="qa-fastest-command", **CODE_BOX, max_lines=4
+            )
 
     def _draw_wishes(self) -> None:
-        with gr.Accordion(_said(DEFAULTS), open=False, elem_id="qa-fastest-options") as self._options:
-            with gr.Row(elem_classes="qa-even"):
-                self._loss = gr.Number(
-                    DEFAULTS.max_f1_loss, label="F1 that may be lost", min_width=130, elem_id="qa-fastest-loss"
-                )
-                self._memory = gr.Number(0, label="MB loaded (0: any)", min_width=130)
-                self._batch = gr.Number(DEFAULTS.batch, label="Questions at once", precision=0, min_width=130)
-                self._seconds = gr.Number(
-                    DEFAULTS.seconds, label="Seconds of the race", min_width=130, elem_id="qa-fastest-seconds"
-                )
-            self._lengths = gr.CheckboxGroup(
-                list(map(str, LENGTHS)), value=list(map(str, DEFAULTS.lengths)), label="Lengths of text, in tokens",
-                elem_id="qa-fastest-lengths",
-            )  # fmt: skip
+        with gr.Row(elem_classes="qa-even"):
+            self._loss = gr.Number(
+                DEFAULTS.max_f1_loss, label="F1 that may be lost", min_width=130, elem_id="qa-fastest-loss"
+            )
+            self._memory = gr.Number(0, label="MB loaded (0: any)", min_width=130)
+            self._batch = gr.Number(DEFAULTS.batch, label="Questions at once", precision=0, min_width=130)
+            self._seconds = gr.Number(
+                DEFAULTS.seconds, label="Seconds of the race", min_width=130, elem_id="qa-fastest-seconds"
+            )
+        self._lengths = gr.CheckboxGroup(
+            list(map(str, LENGTHS)), value=list(map(str, DEFAULTS.lengths)), label="Lengths of text, in tokens",
+            elem_id="qa-fastest-lengths",
+        )  # fmt: skip
 
     def wire(self, family: gr.Radio, devices: gr.CheckboxGroup) -> None:
         """Searches among the backends of the family, on the first of the devices."""
@@ -84,8 +85,6 @@ class Fastest:
             concurrency_limit=SEARCHES_AT_ONCE, **PRIVATE,
         )  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
-        gr.on([each.change for each in wishes], lambda *values: gr.Accordion(label=_said(_wish("", "", *values))),
-              wishes, self._options, queue=False, **PRIVATE)  # fmt: skip
 
     def start(
         self, family: str, devices: list[str], loss: float, memory: float | None, batch: float, seconds: float,
@@ -145,13 +144,3 @@ def _wish(
         family, device, float(loss or 0), tuple(sorted(map(int, lengths))), int(batch or 0), memory or None,
         float(seconds or 0),
     )  # fmt: skip
-
-
-def _said(wish: Wish) -> str:
-    """What is wished for, in a line."""
-    memory = [f"{wish.memory_mb:g} MB"] if wish.memory_mb else []
-    lengths = ", ".join(map(str, wish.lengths)) or "no"
-    batch = "one question at a time" if wish.batch == 1 else f"{wish.batch} questions at once"
-    return " · ".join([
-        f"At most {wish.max_f1_loss:g} F1 lost", f"{lengths} tokens", batch, *memory, f"{wish.seconds:g} s of race",
-    ])  # fmt: skip

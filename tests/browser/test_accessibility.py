@@ -161,8 +161,10 @@ def tab_stops(page: Page) -> list[dict[str, Any]]:
 BOXES = {
     "Ask": ("#qa-context textarea", "#qa-question :is(input, textarea)", "#qa-backends input:not(:checked)",
             "#qa-family input:not(:checked)"),
-    "Benchmark": ("#qa-bench-runs input", "#qa-bench-backends input:not(:checked)", "input[role=combobox]"),
+    "Benchmark": ("#qa-fastest-loss input", "#qa-bench-runs input", "#qa-bench-backends input:not(:checked)",
+                  "input[role=combobox]"),
 }  # fmt: skip
+FOLDS = {"Ask": ("#qa-options",), "Benchmark": ("#qa-fastest", "#qa-bench-options")}
 EDGE = (
     """element => {"""
     + COLOURS
@@ -182,7 +184,8 @@ def test_boxes_have_edges_that_can_be_seen(open_page: Open, theme: str) -> None:
     for tab, boxes in BOXES.items():
         if tab != "Ask":
             open_tab(page, tab)
-        page.locator("button.label-wrap >> visible=true").first.click()
+        for fold in FOLDS[tab]:
+            page.click(f"{fold} > button")
         for box in boxes:
             element = page.locator(f"{box} >> visible=true").first
             assert element.evaluate(EDGE) >= 3, box

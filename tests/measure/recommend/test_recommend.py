@@ -75,7 +75,7 @@ def paced(pace: str, checkpoint: str = "pruned") -> Backend:
 def offer(add_engine: AddFile, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Offers the baseline and backends of these paces, all of them tested but ``unknown``, with their known F1."""
     add_engine("paced", PACED)
-    real_quality, real_load = shipped_quality, loading.load_measured
+    real_quality, real_load, real_plain = shipped_quality, loading.load_measured, catalog.plain
 
     def quality(family: Family, backend: Backend, device: str = "cpu") -> QualityRecord | None:
         found = real_quality(family, replace(backend, engine="pytorch", options=()), device)
@@ -92,6 +92,11 @@ def offer(add_engine: AddFile, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         rows = (catalog.backend(catalog.BASELINE), *map(paced, paces), *others)
         monkeypatch.setattr(lookup, "BACKENDS", rows)
 
+    def plain(backend: Backend) -> Backend:
+        """What the pruned ones must answer as: each other."""
+        return paced("5ms") if (backend.checkpoint, backend.engine) == ("pruned", "paced") else real_plain(backend)
+
+    monkeypatch.setattr(catalog, "plain", plain)
     monkeypatch.setattr(module, "shipped_quality", quality)
     monkeypatch.setattr(module, "tested", lambda backend: ("pace", "unknown") not in backend.options)
     monkeypatch.setattr(loading, "load_measured", load)
@@ -183,12 +188,12 @@ def test_whoever_was_beaten_by_one_that_fails_later_is_back(runtime: Runtime, of
 def test_without_room_for_the_pipeline_the_time_is_all_that_is_said(
     runtime: Runtime, offer: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offer("5ms")
+    offer("5ms", "7ms")
     monkeypatch.setattr(runtime, "fitting", lambda sizes, _device: [number == 0 for number in range(len(sizes))])
     found = recommend(runtime, replace(WISH, seconds=10))
     assert found.advised == "pruned-paced-5ms" and found.candidate(found.advised).speed_up is None
     assert "ms for a question of 32 tokens and one of 64" in advice(found)
-    assert "do not fit into the memory budget" in found.candidate("baseline").out
+    assert "do not fit into the memory budget" in found.candidate("pruned-paced-7ms").out
 
 
 def test_random_weights_are_not_advised(runtime: Runtime) -> None:

@@ -7,6 +7,7 @@ packages. So a package that a step does not use rebuilds nothing, and a finished
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -87,6 +88,13 @@ def ready(checkpoint: Path, artefact: str, device: str) -> Path | None:
     if folder is None or not chain_of(artefact):
         return folder
     return folder if not _uncompared(folder, chain_of(artefact)[-1], device) else None
+
+
+def discard(checkpoint: Path, artefact: str) -> None:
+    """Deletes the artefact and the steps to it, where they are built."""
+    for step in chain_of(artefact):
+        if folder := find(checkpoint, step.name):
+            shutil.rmtree(folder)
 
 
 def facts_of(checkpoint: Path, artefact: str) -> dict[str, Any]:

@@ -16,10 +16,12 @@ from qa_backends.errors import DriftError
 from qa_backends.progress import UNWATCHED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import Any
 
     import torch
+    from torch import nn
     from transformers import PreTrainedModel
 
     from qa_backends.checkpoints.architectures import Block
@@ -63,10 +65,13 @@ def pack(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def used_heads(block: Block) -> torch.Tensor:
-    """Boolean ``[heads]`` of the heads still in the layer; at least one is kept, since attention must have a shape."""
+    """Boolean ``[heads]`` of the heads still in the layer."""
+    import torch
+
+    if not block.heads:
+        return torch.ones(0, dtype=torch.bool)
     weight = block.attention_output.weight
-    used = weight.reshape(weight.shape[0], block.heads, -1).abs().amax(dim=(0, 2)) > 0
-    return _at_least_one(used)
+    return weight.reshape(weight.shape[0], block.heads, -1).abs().amax(dim=(0, 2)) > 0
 
 
 def keep_heads(model: PreTrainedModel, number: int, keep: torch.Tensor) -> None:
@@ -80,11 +85,22 @@ def keep_heads(model: PreTrainedModel, number: int, keep: torch.Tensor) -> None:
     model.config.pruned_heads = dict(model.config.pruned_heads or {}) | {number: everything_gone}
 
 
+def keep_layers(model: PreTrainedModel, numbers: Sequence[int]) -> None:
+    """Leaves the model, in place, the layers ``numbers``, in that order, and notes their shapes in its config."""
+    architecture, config = architecture_of(model.config), model.config
+    architecture.replace_layers(model, numbers)
+    blocks = architecture.blocks(model)
+    config.pruned_heads = {number: sorted(block.removed) for number, block in enumerate(blocks) if block.removed}
+    config.intermediate_sizes = [block.up.out_features for block in blocks]
+
+
 def used_columns(block: Block) -> torch.Tensor:
     """Boolean ``[columns]``; a column of constant value is folded into the output's bias and then counts as empty."""
     import torch
 
     up, down = block.up, block.down
+    if not up.out_features:
+        return torch.ones(0, dtype=torch.bool)
     reaches = down.weight.abs().amax(dim=0) > 0
     varies = up.weight.abs().amax(dim=1) > 0
     constant = reaches & ~varies
@@ -92,32 +108,31 @@ def used_columns(block: Block) -> torch.Tensor:
         value = block.activation(up.bias[constant])
         down.bias.add_(down.weight[:, constant] @ value)
         down.weight[:, constant] = 0
-    return _at_least_one(reaches & varies)
+    return reaches & varies
 
 
 def keep_columns(model: PreTrainedModel, number: int, keep: torch.Tensor) -> None:
     """Gives layer ``number`` an FFN of the columns ``keep`` only, and notes its size in the model's config."""
-    from torch import nn
-
     blocks = architecture_of(model.config).blocks(model)
-    up, down = blocks[number].up, blocks[number].down
-    size = int(keep.sum())
-    smaller_up = nn.Linear(up.in_features, size)
-    smaller_down = nn.Linear(size, down.out_features)
-    smaller_up.weight.data = up.weight.data[keep].clone()
-    smaller_up.bias.data = up.bias.data[keep].clone()
-    smaller_down.weight.data = down.weight.data[:, keep].clone()
-    smaller_down.bias.data = down.bias.data.clone()
-    blocks[number].replace_ffn(smaller_up, smaller_down)
     sizes = [block.up.out_features for block in blocks]
+    size = int(keep.sum())
+    if 0 < size < sizes[number]:
+        blocks[number].replace_ffn(*_smaller(blocks[number], keep, size))
+    elif size < sizes[number]:
+        blocks[number].remove_ffn()
     model.config.intermediate_sizes = [*sizes[:number], size, *sizes[number + 1 :]]
 
 
-def _at_least_one(used: torch.Tensor) -> torch.Tensor:
-    if not bool(used.any()):
-        used = used.clone()
-        used[0] = True
-    return used
+def _smaller(block: Block, keep: torch.Tensor, size: int) -> tuple[nn.Linear, nn.Linear]:
+    """Both matrices of the FFN with the columns that are kept."""
+    from torch import nn
+
+    up, down = nn.Linear(block.up.in_features, size), nn.Linear(size, block.down.out_features)
+    up.weight.data = block.up.weight.data[keep].clone()
+    up.bias.data = block.up.bias.data[keep].clone()
+    down.weight.data = block.down.weight.data[:, keep].clone()
+    down.bias.data = block.down.bias.data.clone()
+    return up, down
 
 
 def _write_tokenizer(source: Path, folder: Path) -> None:

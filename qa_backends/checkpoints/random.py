@@ -32,16 +32,20 @@ def make(shape: str, progress: Progress) -> Path:
     """The folder of random weights of that shape, as in "bert-large/pruned"; made if it is not there."""
 
     def write(folder: Path) -> None:
-        import torch
-
         progress.say(f"drawing random weights of the shape {shape} …")
-        config = _config(shape)
-        torch.manual_seed(SEED)
-        model = architecture_of(config).model(config, "sdpa")
-        save_model(model, folder, tokenizer_from=TOKENIZER, dtype=torch.float16)
-        manifest_of(folder, step=RANDOM, parent=None, settings={"shape": shape, "seed": SEED}).write(folder)
+        draw(_config(shape), folder, {"shape": shape})
 
     return ensure(RANDOM, _facts(shape), write, progress)
+
+
+def draw(config: dict[str, Any], folder: Path, settings: dict[str, Any]) -> None:
+    """Writes a checkpoint of the config's shape, always the same, to the folder; ``settings`` are its manifest's."""
+    import torch
+
+    torch.manual_seed(SEED)
+    model = architecture_of(config).model(config, "sdpa")
+    save_model(model, folder, tokenizer_from=TOKENIZER, dtype=torch.float16)
+    manifest_of(folder, step=RANDOM, parent=None, settings={**settings, "seed": SEED}).write(folder)
 
 
 def _config(shape: str) -> dict[str, Any]:

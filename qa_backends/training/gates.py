@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Gates:
     """Multiplies what each head and each column passes on by a number, 1 at first.
 
-    ``heads`` and ``columns`` hold one float32 tensor a layer, ``[heads]`` and ``[columns]``; assign to their entries to
-    change what passes. ``remove`` takes the hooks out again.
+    ``heads`` and ``columns`` hold one float32 tensor a layer, ``[heads]`` and ``[columns]``, empty where pruning left
+    none; assign to their entries to change what passes. ``remove`` takes the hooks out again.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -70,7 +70,7 @@ def choose(
     candidates = []
     for kind, (worths, cost) in enumerate(zip((heads, columns), costs, strict=True)):
         for layer, worth in enumerate(worths):
-            best = int(worth.argmax())
+            best = int(worth.argmax()) if len(worth) else None
             candidates += [
                 (float(value) / cost, cost, kind, layer, index) for index, value in enumerate(worth) if index != best
             ]

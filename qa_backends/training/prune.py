@@ -4,6 +4,7 @@ Two ways to decide what goes:
 
 - ``importance``: heads and columns whose removal would change the loss least, by the squared gradient of a gate on each
   (Michel et al. 2019; Theis et al. 2018), removed in stages with training between, the model smaller after each stage.
+  What is kept fits a number of parameters, or the milliseconds of a ``latency`` table.
 - ``movement``: a score for each head and column is learned along with the weights; the mask keeps the highest, the
   gradient passes straight through it to the scores (Sanh et al. 2020), blocks as in Lagunas et al. 2021.
 
@@ -12,25 +13,21 @@ Both are trained to repeat the teacher's logits, see ``distil``.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import save_model
 from qa_backends.checkpoints.manifest import WEIGHTS, file_hash
-from qa_backends.errors import InputError
-from qa_backends.reader.tokens import SubwordTokenizer
-from qa_backends.training.cached import cached
-from qa_backends.training.data import steps_of, stream
-from qa_backends.training.distil import Teacher, live
-from qa_backends.training.epochs import Epochs
 from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
-from qa_backends.training.loop import begin, train
+from qa_backends.training.latency import choose_by_time
+from qa_backends.training.loop import train
+from qa_backends.training.material import Material
 from qa_backends.training.model import compiled, learned, runner, trainable
 from qa_backends.training.provenance import weights_of
-from qa_backends.training.saved import claim
-from qa_backends.training.settings import UNCHANGED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import torch
@@ -38,15 +35,18 @@ if TYPE_CHECKING:
 
     from qa_backends.squad import Question
     from qa_backends.training.data import Batch
+    from qa_backends.training.latency import LatencyTable
     from qa_backends.training.loop import OnStep
     from qa_backends.training.model import Logits
     from qa_backends.training.settings import RunSettings
 
 METHODS = ("importance", "movement")
-STAGES = ((0.75, 0.1), (0.55, 0.15))
+STAGES = ((0.75, 0.1), (0.55, 0.15), (0.35, 0.15))
 """Stages of importance pruning before the last: the density to cut to, and the share of the steps that follow it. The
 last stage cuts to the target and takes the steps that are left."""
-IMPORTANCE_BATCHES = 32
+WORTH_A_STAGE = 0.9
+"""A stage cuts to this share of what there is, or less."""
+IMPORTANCE_BATCHES = 64
 MASKING_SHARE = 0.5
 """Movement pruning's density falls to its target over this share of the steps, and then stays there."""
 
@@ -54,9 +54,10 @@ MASKING_SHARE = 0.5
 class Pruning:
     """One pruning run; stopped, it goes on where it was, and changed, it needs another folder.
 
-    ``density`` is the share of the teacher's encoder to keep. ``start`` is the checkpoint that is pruned by importance,
-    by default the teacher. Stages that would leave more than it has are left out; the last one always trains it on.
-    With ``teacher_logits``, a file, the teacher runs once for all passes and its logits are kept there, see ``cached``.
+    ``density`` is the share of the teacher's encoder to keep: of its parameters or, with a ``latency`` table, of the
+    time it takes. ``start`` is the checkpoint that is pruned by importance, by default the teacher. Stages that would
+    leave nearly all of it are left out; the last one always trains it on. With ``teacher_logits``, a file, the teacher
+    runs once for all passes and its logits are kept there, see ``cached``.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Pruning:
         on_step: OnStep,
         start: Path | None = None,
         teacher_logits: Path | None = None,
+        latency: LatencyTable | None = None,
     ) -> None:
         """Loads the teacher.
 
@@ -78,77 +80,59 @@ class Pruning:
                 not of these questions, or they change.
             ArtefactError: ``teacher`` is no checkpoint that can be read.
         """
-        begin(run)
         self.method = method
         self.teacher = teacher
         self.start = start or teacher
         self.density = density
+        self._latency = latency
         self._run = run
-        self._tokenizer = SubwordTokenizer(teacher)
-        self._epochs = Epochs(questions, self._tokenizer, run.changes, seed=run.seed)
         self._on_step = on_step
-        self._steps = steps_of(self._epochs(0), passes=run.passes, max_tokens=run.max_tokens, seed=run.seed)
-        self._claim_folder(kept=teacher_logits is not None)
-        logits_of = live(teacher, run.device)
-        self._teacher = Teacher(self._kept(logits_of, teacher_logits) if teacher_logits else logits_of)
-
-    def _kept(self, logits_of: Callable[[Batch], Logits], file: Path) -> Callable[[Batch], Logits]:
-        """The teacher's logits from the file."""
-        run = self._run
-        if run.changes != UNCHANGED:
-            raise InputError(
-                "A teacher's logits can be kept of questions that stay the same. Leave out --teacher-logits, or the "
-                "options that change questions: --swaps, --lower-case, --cut, --join and --misplaced."
-            )
-        return cached(
-            file,
-            logits_of,
-            self._epochs(0),
-            self._tokenizer,
-            weights=file_hash(weights_of(self.teacher)),
-            max_tokens=run.max_tokens,
-            device=run.device,
-            on_step=self._on_step,
+        self._material = Material(questions, teacher, run, on_step)
+        self._material.claim(
+            method=method,
+            teacher=file_hash(weights_of(teacher)),
+            start=file_hash(weights_of(self.start)),
+            density=density,
+            teacher_logits=teacher_logits is not None,
+            latency=latency.hash if latency else None,
         )
-
-    def _claim_folder(self, *, kept: bool) -> None:
-        """Notes what this run is: finished stages of another are not taken for its own."""
-        facts: dict[str, object] = {
-            "method": self.method,
-            "teacher": file_hash(weights_of(self.teacher)),
-            "start": file_hash(weights_of(self.start)),
-            "windows": len(self._epochs(0)),
-            "density": self.density,
-            "steps": self._steps,
-            "teacher_logits": kept,
-            **self._run.facts(),
-        }
-        claim(self._run.folder, facts)
+        self._teacher = self._material.teacher(teacher, teacher_logits)
 
     def run(self) -> Path:
         """Prunes and returns the folder of the packed checkpoint."""
         return self._by_importance() if self.method == "importance" else self._by_movement()
 
     def _by_importance(self) -> Path:
-        whole = encoder_parameters(self._model(self.teacher))
-        now = encoder_parameters(self._model(self.start)) / whole
-        stages = [each for each in STAGES if self.density < each[0] < now]
+        now = self._density_of(self._model(self.start))
+        stages = [each for each in STAGES if self.density < each[0] < WORTH_A_STAGE * now]
         last = (self.density, 1.0 - sum(share for _, share in stages))
         before = self.start
         for number, (density, share) in enumerate([*stages, last]):
             stage = self._run.folder / f"stage-{number}"
             if not (stage / "model" / WEIGHTS).is_file():
-                self._stage(before, stage, round(whole * density), round(self._steps * share))
+                self._stage(before, stage, density, round(self._material.steps * share))
             before = stage / "model"
         return before
 
-    def _stage(self, before: Path, stage: Path, keep: int, steps: int) -> None:
-        """Cuts the model down to ``keep`` encoder parameters and trains what is left."""
+    def _density_of(self, model: PreTrainedModel) -> float:
+        """The share that the model is of the teacher's encoder, of its time or of its parameters."""
+        if self._latency:
+            blocks = architecture_of(model.config).blocks(model)
+            return self._latency.of_model([(each.heads, each.up.out_features) for each in blocks])
+        return encoder_parameters(model) / self._whole
+
+    @cached_property
+    def _whole(self) -> int:
+        """Parameters of the teacher's encoder."""
+        return encoder_parameters(self._model(self.teacher))
+
+    def _stage(self, before: Path, stage: Path, density: float, steps: int) -> None:
+        """Cuts the model down to ``density`` and trains what is left."""
         import torch
 
         if not (stage / "cut" / WEIGHTS).is_file():
             model = self._model(before)
-            self._cut(model, keep)
+            self._cut(model, density)
             save_model(model, stage / "cut", tokenizer_from=self.teacher, dtype=torch.float32)
         model = self._model(stage / "cut")
         torch.compiler.reset()  # the graph compiled for the last stage has other shapes
@@ -156,9 +140,13 @@ class Pruning:
         self._train(self._learned(model), lambda batch, _step: logits_of(batch), steps, stage)
         save_model(model, stage / "model", tokenizer_from=self.teacher, dtype=torch.float32)
 
-    def _cut(self, model: PreTrainedModel, keep: int) -> None:
+    def _cut(self, model: PreTrainedModel, density: float) -> None:
         heads, columns = self._importance(model)
-        cut_down(model, *choose(heads, columns, layer_costs(model), encoder_parameters(model) - keep))
+        if self._latency:
+            cut_down(model, *choose_by_time(heads, columns, self._latency, density))
+        else:
+            keep = round(density * self._whole)
+            cut_down(model, *choose(heads, columns, layer_costs(model), encoder_parameters(model) - keep))
 
     def _importance(self, model: PreTrainedModel) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """Mean squared gradient of the loss by each gate: about twice what closing the gate would add to the loss."""
@@ -171,8 +159,9 @@ class Pruning:
         for each in tensors:
             each.requires_grad_()
         logits_of = runner(model, self._run.device)
-        for batch in self._batches(0, IMPORTANCE_BATCHES):
-            found = torch.autograd.grad(self._teacher.loss(logits_of(batch), batch), tensors)
+        for batch in self._material.batches(0, IMPORTANCE_BATCHES):
+            loss = self._teacher.loss(logits_of(batch), batch)
+            found = torch.autograd.grad(loss, tensors, materialize_grads=True)  # some layers may have no gates left
             for total, gradient in zip(sums, found, strict=True):
                 total += gradient.square()
         gates.remove()
@@ -195,7 +184,7 @@ class Pruning:
 
         folder = self._run.folder / "movement"
         scores = {f"score.{number}": each for number, each in enumerate(worths)}
-        self._train(self._learned(model), forward, self._steps, folder, scores)
+        self._train(self._learned(model), forward, self._material.steps, folder, scores)
         gates.remove()
         cut_down(model, *([each > 0 for each in masks(kind, share)] for kind in (heads, columns)))
         save_model(model, folder / "model", tokenizer_from=self.teacher, dtype=torch.float32)
@@ -210,7 +199,7 @@ class Pruning:
 
     def _kept_at(self, step: int, share: float) -> float:
         """Share of heads and columns kept at a step: falls to ``share`` by the cubic schedule of Zhu and Gupta 2017."""
-        done = min(1.0, step / max(1.0, self._steps * MASKING_SHARE))
+        done = min(1.0, step / max(1.0, self._material.steps * MASKING_SHARE))
         return share + (1.0 - share) * (1.0 - done) ** 3
 
     def _model(self, folder: Path) -> PreTrainedModel:
@@ -230,17 +219,12 @@ class Pruning:
         train(
             parameters,
             lambda batch, step: self._teacher.loss(forward(batch, step), batch),
-            lambda skip: self._batches(skip, steps),
+            lambda skip: self._material.batches(skip, steps),
             self._run.recipe(steps),
             folder,
             self._on_step,
             scores=scores,
         )
-
-    def _batches(self, skip: int, steps: int) -> Iterator[Batch]:
-        run = self._run
-        made = stream(self._epochs, self._tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=steps, skip=skip)
-        return (batch.to(run.device) for batch in made)
 
 
 def masks(scores: Sequence[torch.Tensor], density: float) -> list[torch.Tensor]:

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 import pytest
+import torch
 from helpers import random_bert
 
 from qa_backends.artefacts.build import build, find, missing
 from qa_backends.artefacts.steps import step_of
+from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import SpanLogits, Windows
 from qa_backends.engines.onnxruntime import upcast
 from qa_backends.errors import ArtefactError, DriftError
 from qa_backends.progress import UNWATCHED, Cancelled, Progress
 from qa_backends.runtime.loading import opened
+from qa_backends.training.gates import cut_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,6 +55,25 @@ def test_the_whole_chain_is_fused_and_agrees(packed: Path, empty: Path) -> None:
     said.clear()
     assert build(packed, LAST, opened, Progress(said.append)) == folder
     assert said == [], "a finished build is used again"
+
+
+@pytest.mark.parametrize(
+    ("heads", "columns", "fused"),
+    [
+        ([4, 0], [48, 0], {"EmbedLayerNormalization": 1, "Attention": 1, "SkipLayerNormalization": 2, "BiasGelu": 1}),
+        ([0, 2], [0, 32], {"EmbedLayerNormalization": 0, "Attention": 1, "SkipLayerNormalization": 2, "BiasGelu": 1}),
+        ([1, 4], [0, 16], {"EmbedLayerNormalization": 1, "Attention": 2, "SkipLayerNormalization": 3, "BiasGelu": 1}),
+    ],
+)
+def test_a_layer_without_heads_or_columns_is_exported_and_fused(
+    tiny: Path, tmp_path: Path, empty: Path, heads: list[int], columns: list[int], fused: dict[str, int]
+) -> None:
+    model = load_model(tiny)
+    cut_down(model, [torch.arange(4) < each for each in heads], [torch.arange(48) < each for each in columns])
+    save_model(model, tmp_path / "cut", tokenizer_from=tiny, dtype=torch.float32)
+    folder = build(tmp_path / "cut", LAST, opened, UNWATCHED)
+    assert read_manifest(folder).fused_ops == fused
+    assert read_manifest(folder).largest_logit_difference is not None
 
 
 def test_a_manifest_names_the_parent_the_settings_and_the_steps_own_packages(packed: Path, full: Path) -> None:

@@ -52,9 +52,21 @@ def test_packed_and_masked_logits_agree(tiny: Path, tmp_path: Path) -> None:
     packed = load_model(tmp_path / "packed")
     torch.testing.assert_close(logits(packed), masked, atol=1e-5, rtol=0)
     assert packed.config.intermediate_sizes == [8, 33]
-    assert [block.heads for block in blocks(packed)] == [3, 1], "attention must keep one head to have a shape"
+    assert [block.heads for block in blocks(packed)] == [3, 0]
     before = sum(each.numel() for each in load_model(tiny).parameters())
     assert sum(each.numel() for each in packed.parameters()) < before
+
+
+def test_an_ffn_that_nothing_reaches_leaves_its_bias(tiny: Path, tmp_path: Path) -> None:
+    model = load_model(tiny)
+    with torch.no_grad():
+        blocks(model)[0].down.weight[:] = 0
+    masked = logits(model)
+    save_model(pack(model), tmp_path / "packed", tokenizer_from=tiny, dtype=torch.float32)
+    packed = load_model(tmp_path / "packed")
+    torch.testing.assert_close(logits(packed), masked, atol=1e-5, rtol=0)
+    assert packed.config.intermediate_sizes == [0, 48]
+    assert not any(name.startswith("bert.encoder.layer.0.intermediate") for name, _ in packed.named_parameters())
 
 
 def test_packing_again_changes_nothing(tiny: Path) -> None:
@@ -64,7 +76,7 @@ def test_packing_again_changes_nothing(tiny: Path) -> None:
     once = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     pack(model)
     assert {name: tuple(weight.shape) for name, weight in model.state_dict().items()} == once
-    assert {number: sorted(heads) for number, heads in model.config.pruned_heads.items()} == {0: [1], 1: [1, 2, 3]}
+    assert {number: sorted(heads) for number, heads in model.config.pruned_heads.items()} == {0: [1], 1: [0, 1, 2, 3]}
 
 
 def test_a_packed_checkpoint_says_what_it_was_made_from(tiny: Path, tmp_path: Path) -> None:

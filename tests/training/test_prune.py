@@ -9,12 +9,14 @@ import torch
 from helpers import random_bert
 
 from qa_backends import limits
+from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import load_model
 from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, read_manifest
 from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.squad import read_squad
 from qa_backends.training.gates import encoder_parameters, layer_costs
+from qa_backends.training.latency import TILE, LatencyTable
 from qa_backends.training.provenance import finish
 from qa_backends.training.prune import Pruning, masks
 from qa_backends.training.settings import UNCHANGED, Changes, RunSettings
@@ -25,6 +27,16 @@ if TYPE_CHECKING:
     from qa_backends.training.loop import StepReport
 
 QUESTIONS = read_squad(OWN_QUESTIONS)[:24]
+
+
+TABLE = LatencyTable(
+    lengths=(128, 384),
+    layers=2,
+    heads={0: (0.0, 0.0), 1: (0.002, 0.004), 4: (0.003, 0.008)},
+    columns={0: (0.0, 0.0), 32: (0.002, 0.002), 96: (0.003, 0.004)},
+    facts={},
+)
+"""Of a model of two layers: the first head of a layer costs more than the others together at 128 tokens."""
 
 
 def prune(
@@ -38,6 +50,7 @@ def prune(
     steps: list[StepReport] | None = None,
     teacher_logits: Path | None = None,
     changes: Changes = UNCHANGED,
+    latency: LatencyTable | None = None,
 ) -> Pruning:
     run = RunSettings(folder, passes, learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu", changes=changes)
     return Pruning(
@@ -49,6 +62,7 @@ def prune(
         on_step=(steps if steps is not None else []).append,
         start=start,
         teacher_logits=teacher_logits,
+        latency=latency,
     )
 
 
@@ -66,6 +80,19 @@ def test_pruning_reaches_its_density_and_packs(method: str, tmp_path: Path) -> N
     assert manifest.encoder_parameters == encoder_parameters(model)
     assert manifest.parent == file_hash(teacher / WEIGHTS)
     assert steps
+
+
+def test_pruning_by_time_fits_the_time_in_tiles_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    teacher = random_bert(tmp_path / "teacher", columns=96)
+    made = prune(teacher, tmp_path / "run", density=0.4, latency=TABLE).run()
+    model = load_model(made)
+    blocks = architecture_of(model.config).blocks(model)
+    shapes = [(each.heads, each.up.out_features) for each in blocks]
+    assert 0.2 < TABLE.of_model(shapes) <= 0.405
+    assert all(columns % TILE == 0 for _, columns in shapes)
+    assert prune(teacher, tmp_path / "run", density=0.4, latency=TABLE).run() == made
+    with pytest.raises(InputError, match="other settings"):
+        prune(teacher, tmp_path / "run", density=0.4)
 
 
 def test_a_pruned_checkpoint_is_trained_on_without_losing_more(tmp_path: Path) -> None:

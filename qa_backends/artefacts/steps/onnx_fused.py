@@ -19,7 +19,7 @@ def make(making: Making) -> None:
     with quiet():
         optimised = optimize_model(str(making.parent / FILE), model_type=architecture.fusion, opt_level=0)
     counts = count_fused(optimised.model)
-    expected = architecture.expected_fusions(int(config["num_hidden_layers"]))
+    expected = architecture.expected_fusions(config)
     if counts != expected:
         raise ArtefactError(
             f"The step 'onnx-fused' made {counts} of the graph, where {expected} was expected; nothing was kept. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,9 +22,9 @@ class Block:
     """One layer of the encoder, by the parts that packing and pruning touch.
 
     ``heads`` are those still there, each ``head_size`` wide; ``attention_output`` is ``[hidden, heads * head_size]``.
-    ``up`` and ``down`` are the feed-forward network (FFN), with ``activation`` between. ``removed`` are the numbers, in
-    the unpruned layer, of heads that are gone; ``remove`` takes more of those numbers out, ``replace_ffn`` sets both
-    matrices anew.
+    ``up`` and ``down`` are the feed-forward network (FFN), with ``activation`` between. Of either, nothing may be left.
+    ``removed`` are the numbers, in the unpruned layer, of heads that are gone; ``remove`` takes more of those numbers
+    out, ``replace_ffn`` sets both matrices anew, ``remove_ffn`` leaves its output's bias.
     """
 
     heads: int
@@ -36,6 +36,7 @@ class Block:
     removed: frozenset[int]
     remove: Callable[[set[int]], None]
     replace_ffn: Callable[[nn.Linear, nn.Linear], None]
+    remove_ffn: Callable[[], None]
 
 
 class Architecture(ABC):
@@ -58,12 +59,17 @@ class Architecture(ABC):
         """The encoder's layers, first to last."""
 
     @abstractmethod
+    def replace_layers(self, model: PreTrainedModel, numbers: Sequence[int]) -> None:
+        """Leaves, in place, only the layers ``numbers``, in that order, and notes how many in the config."""
+
+    @abstractmethod
     def tables(self, model: PreTrainedModel) -> list[nn.Embedding]:
         """The large embedding tables: words and positions."""
 
     @abstractmethod
-    def expected_fusions(self, layers: int) -> dict[str, int]:
-        """How often each fused operator occurs in a graph of so many layers when all of it was fused."""
+    def expected_fusions(self, config: Mapping[str, Any]) -> dict[str, int]:
+        """How often each fused operator occurs in the graph of a model of that ``config.json`` when all of it was
+        fused."""
 
     def in_encoder(self, weight: str) -> bool:
         """Whether a weight, by its name, belongs to the encoder's layers."""

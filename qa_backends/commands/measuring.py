@@ -141,10 +141,11 @@ def bench(
 
     wanted = family or catalog.default_family()
     of = catalog.with_random_weights(wanted) if random_weights else catalog.family(wanted)
+    on = tuple(device.split(",")) if device else (pick_device(None),)
     plan = BenchmarkPlan(
         family=of.name,
-        backends=tuple(backends.split(",")) if backends else tuple(each.name for each in catalog.offered(of)),
-        devices=tuple(device.split(",")) if device else (pick_device(None),),
+        backends=tuple(backends.split(",") if backends else (each.name for each in catalog.offered_on(of, on))),
+        devices=on,
         lengths=numbers("--lengths", lengths),
         batches=numbers("--batches", batches),
         runs=runs,

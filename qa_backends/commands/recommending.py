@@ -21,7 +21,7 @@ from qa_backends.commands.terminal import (
     watched,
 )
 from qa_backends.errors import QAError
-from qa_backends.measure.recommend.search import Candidate, Search, advice
+from qa_backends.measure.recommend.search import Search, advice
 from qa_backends.measure.recommend.wish import Wish
 
 DEFAULTS = Wish(family="")
@@ -71,8 +71,7 @@ def recommend(
 def _table(found: Search) -> Table:
     times = [f"{tokens} tokens, ms" for tokens in found.wish.lengths]
     table = Table("backend", *times, "vs pipeline", "F1 less the baseline's", "memory, MB", "loading, s", "")
-    raced = found.raced
-    for each in [*raced, *(one for one in found.candidates if one not in raced)]:
+    for each in found.ranked:
         table.add_row(
             each.name,
             *[f"{'' if each.turns else '~'}{each.ms[tokens]:.2f}" if each.ms else "-" for tokens in found.wish.lengths],
@@ -80,12 +79,6 @@ def _table(found: Search) -> Table:
             "; ".join(f1.against_baseline for f1 in (each.shipped, each.here) if f1 and f1.difference) or "-",
             "-" if each.memory_bytes is None else f"{each.memory_bytes / 1e6:.0f}",
             "-" if each.load_ms is None else f"{each.load_ms / 1000:.1f}",
-            _standing(found, each),
+            found.standing(each),
         )
     return table
-
-
-def _standing(found: Search, candidate: Candidate) -> str:
-    if candidate.name == found.advised:
-        return "advised"
-    return candidate.out or ("a tie" if candidate.name in found.tied else "")

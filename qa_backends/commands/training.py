@@ -1,4 +1,4 @@
-"""``train``: fine-tune, prune, pack."""
+"""``train``: fine-tune, time shapes, prune, distil, pack."""
 
 from __future__ import annotations
 
@@ -9,178 +9,177 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
 
 from qa_backends import catalog
 from qa_backends.checkpoints.manifest import file_hash, read_manifest
 from qa_backends.checkpoints.sources import Source, make_ready
-from qa_backends.commands.terminal import (
-    Device,
-    FamilyName,
-    Json,
-    bar,
-    console,
-    pick_device,
-    questions_of,
-    show,
-    watched,
-)
+from qa_backends.commands.runs import Chosen, of_a_run
+from qa_backends.commands.terminal import FamilyName, Json, bar, console, show, watched
 from qa_backends.errors import InputError
-from qa_backends.training.heldout import ARTICLES, split
-from qa_backends.training.settings import BATCH_TOKENS, LEARNING_RATE, Changes, RunSettings
 
 if TYPE_CHECKING:
-    from qa_backends.training.heldout import Split
     from qa_backends.training.loop import OnStep, StepReport
 
-app = typer.Typer(help="Make checkpoints: fine-tune, prune, pack.")
+app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, pack.")
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
-Data = Annotated[Path, typer.Option("--data", help="SQuAD-format training questions, plain or .xz.")]
-Out = Annotated[Path, typer.Option("--out", help="Folder of the run; a stopped run in it goes on.")]
-Passes = Annotated[float, typer.Option("--passes", help="How often every question is seen.")]
-Rate = Annotated[float, typer.Option("--learning-rate")]
-Tokens = Annotated[int, typer.Option("--batch-tokens", help="Tokens a step, padding included.")]
-Seed = Annotated[int, typer.Option("--seed")]
-HoldOut = Annotated[
-    int, typer.Option("--hold-out", min=0, help="Articles that nothing is trained on; F1 on them goes to the manifest.")
-]
-HoldOutSeed = Annotated[
-    int, typer.Option("--hold-out-seed", help="Which articles; the same for all runs that are compared.")
-]
-Dropout = Annotated[
-    float, typer.Option("--dropout", min=0.0, max=0.9, help="Left out at random; slow on a CPU, worth 0.1 on a GPU.")
-]
-Freeze = Annotated[
-    bool, typer.Option("--freeze-embeddings/--no-freeze-embeddings", help="Keep word and position tables as they are.")
-]
-Ema = Annotated[
-    float, typer.Option("--ema", min=0.0, max=0.99999, help="Decay of the weights' average, as 0.999; 0 for none.")
-]
-Swapped = Annotated[
-    int, typer.Option("--swaps", min=0, help="Unanswerable questions an epoch, by swapping an entity of the question.")
-]
-LowerCase = Annotated[
-    float, typer.Option("--lower-case", min=0.0, max=1.0, help="Share of questions without capitals and question mark.")
-]
-Cut = Annotated[float, typer.Option("--cut", min=0.0, max=1.0, help="Share asked of some sentences of their text.")]
-Join = Annotated[
-    float, typer.Option("--join", min=0.0, max=1.0, help="Share asked of their text and the paragraph beside it.")
-]
-Misplaced = Annotated[
-    float, typer.Option("--misplaced", min=0.0, max=1.0, help="Share asked of another paragraph: unanswerable.")
-]
 
 
 @app.command("finetune")
+@of_a_run(passes=3.0, seed=1)
 def finetune(
-    data: Data,
-    out: Out,
+    chosen: Chosen,
     start_from: Annotated[
         str, typer.Option("--from", help="An encoder or a fine-tuned checkpoint: a folder or a Hub id.")
     ] = DEFAULT_ENCODER,
-    passes: Passes = 3.0,
-    learning_rate: Rate = LEARNING_RATE,
-    batch_tokens: Tokens = BATCH_TOKENS,
-    seed: Seed = 1,
-    hold_out: HoldOut = ARTICLES,
-    hold_out_seed: HoldOutSeed = 0,
-    dropout: Dropout = 0.0,
-    freeze_embeddings: Freeze = True,
-    ema: Ema = 0.0,
-    swaps: Swapped = 0,
-    lower_case: LowerCase = 0.0,
-    cut: Cut = 0.0,
-    join: Join = 0.0,
-    misplaced: Misplaced = 0.0,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Fine-tune an encoder to find answer spans, or a fine-tuned checkpoint further."""
     from qa_backends.training.finetune import finetune as fine_tuned
-    from qa_backends.training.provenance import encoder_folder, finish, history
+    from qa_backends.training.provenance import encoder_folder, history
 
-    parts = split(questions_of(data), hold_out, hold_out_seed)
-    changes = Changes(swaps, lower_case, cut, join, misplaced)
-    run = RunSettings(
-        out, passes, learning_rate, batch_tokens, seed, pick_device(device), ema, dropout, freeze_embeddings, changes
-    )
     encoder = encoder_folder(start_from, watched)
     with _steps() as on_step:
-        made = fine_tuned(parts.learned, start_from=encoder, run=run, on_step=on_step)
-    settings = {"start_from": encoder.name, **run.facts(), "data": data.name, "questions": len(parts.learned)}
-    finish(made, step="finetune", parent=encoder, settings=settings | history(encoder))
-    _measure_held_out(made, parts, encoder, run.device)
-    _made(made, as_json)
+        made = fine_tuned(chosen.parts.learned, start_from=encoder, run=chosen.run, on_step=on_step)
+    settings = {"start_from": encoder.name, **chosen.facts()}
+    _finish(made, "finetune", encoder, settings | history(encoder), chosen, as_json)
+
+
+Teacher = Annotated[Path | None, typer.Option("--teacher", help="By default the family's baseline.")]
+TeacherLogits = Annotated[
+    Path | None,
+    typer.Option("--teacher-logits", help="A file to keep the teacher's logits in: it runs once for all passes."),
+]
 
 
 @app.command("prune")
+@of_a_run(passes=1.0, seed=2)
 def prune(
-    data: Data,
-    out: Out,
-    teacher: Annotated[Path | None, typer.Option("--teacher", help="By default the family's baseline.")] = None,
+    chosen: Chosen,
+    teacher: Teacher = None,
     start: Annotated[
         Path | None, typer.Option("--start", help="What to prune by importance, where not the teacher: to train on.")
     ] = None,
-    teacher_logits: Annotated[
-        Path | None,
-        typer.Option("--teacher-logits", help="A file to keep the teacher's logits in: it runs once for all passes."),
-    ] = None,
+    teacher_logits: TeacherLogits = None,
     method: Annotated[str, typer.Option("--method", help="importance or movement.")] = "importance",
     density: Annotated[
         float, typer.Option("--density", min=0.05, max=0.95, help="Share of the encoder to keep.")
     ] = 0.4,
-    passes: Passes = 1.0,
-    learning_rate: Rate = LEARNING_RATE,
-    batch_tokens: Tokens = BATCH_TOKENS,
-    seed: Seed = 2,
-    hold_out: HoldOut = ARTICLES,
-    hold_out_seed: HoldOutSeed = 0,
-    dropout: Dropout = 0.0,
-    freeze_embeddings: Freeze = True,
-    ema: Ema = 0.0,
-    swaps: Swapped = 0,
-    lower_case: LowerCase = 0.0,
-    cut: Cut = 0.0,
-    join: Join = 0.0,
-    misplaced: Misplaced = 0.0,
+    latency_table: Annotated[
+        Path | None,
+        typer.Option("--latency-table", help="Makes --density a share of time, by this file of train latency."),
+    ] = None,
     family: FamilyName = None,
-    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Prune whole heads and FFN columns with the fine-tuned model as teacher, and pack the result."""
-    from qa_backends.training.provenance import finish, history, weights_of
+    from qa_backends.training.latency import LatencyTable
+    from qa_backends.training.provenance import history, weights_of
     from qa_backends.training.prune import METHODS, Pruning
 
     if method not in METHODS:
         raise InputError(f"There is no method '{method}'. Choose one of: {', '.join(METHODS)}.")
-    if start and method != "importance":
-        raise InputError("--start goes with --method importance: movement decides while it trains.")
-    parts = split(questions_of(data), hold_out, hold_out_seed)
-    changes = Changes(swaps, lower_case, cut, join, misplaced)
-    run = RunSettings(
-        out, passes, learning_rate, batch_tokens, seed, pick_device(device), ema, dropout, freeze_embeddings, changes
-    )
-    teacher = teacher or make_ready(
-        catalog.family(family or catalog.default_family()).source(catalog.BASELINE), watched
-    )
+    if (start or latency_table) and method != "importance":
+        raise InputError("--start and --latency-table go with --method importance: movement decides while it trains.")
+    table = LatencyTable.read(latency_table) if latency_table else None
+    teacher = teacher or _baseline(family)
     with _steps() as on_step:
         pruning = Pruning(
-            parts.learned,
+            chosen.parts.learned,
             method=method,
             teacher=teacher,
             density=density,
-            run=run,
+            run=chosen.run,
             on_step=on_step,
             start=start,
             teacher_logits=teacher_logits,
+            latency=table,
         )
         made = pruning.run()
-    settings = {"method": method, "density": density, "teacher_logits": teacher_logits is not None, **run.facts()}
-    settings |= {"data": data.name, "questions": len(parts.learned)}
-    settings |= {"teacher": file_hash(weights_of(teacher))} | (history(start) if start else {})
-    finish(made, step="prune", parent=start or teacher, settings=settings)
-    _measure_held_out(made, parts, start or teacher, run.device)
-    _made(made, as_json)
+    settings = {"method": method, "density": density, "teacher_logits": teacher_logits is not None, **chosen.facts()}
+    settings |= {"latency": table.facts if table else None, "teacher": file_hash(weights_of(teacher))}
+    settings |= history(start) if start else {}
+    _finish(made, "prune", start or teacher, settings, chosen, as_json)
+
+
+@app.command("distil")
+@of_a_run(passes=4.0, seed=3)
+def distil(
+    chosen: Chosen,
+    teacher: Teacher = None,
+    layers: Annotated[
+        str, typer.Option("--layers", help="The teacher's that the student begins as, from 0, with commas between.")
+    ] = "1,3,5",
+    hidden_passes: Annotated[
+        float, typer.Option("--hidden-passes", help="Of the passes, those that teach hidden states; then logits.")
+    ] = 1.0,
+    teacher_logits: TeacherLogits = None,
+    by_labels: Annotated[
+        bool, typer.Option("--by-labels", help="Train the same student as long without the teacher, to compare.")
+    ] = False,
+    family: FamilyName = None,
+    as_json: Json = False,
+) -> None:
+    """Distil a student of fewer layers: the fine-tuned teacher's hidden states first, then its logits."""
+    from qa_backends.training.provenance import weights_of
+    from qa_backends.training.student import Distilling
+
+    teacher = teacher or _baseline(family)
+    numbers = _numbers(layers)
+    with _steps() as on_step:
+        made = Distilling(
+            chosen.parts.learned, teacher=teacher, layers=numbers, hidden_passes=hidden_passes, run=chosen.run,
+            on_step=on_step, teacher_logits=teacher_logits, by_labels=by_labels,
+        ).run()  # fmt: skip
+    settings = {"layers": numbers, "hidden_passes": hidden_passes, "by_labels": by_labels, **chosen.facts()}
+    settings |= {"teacher_logits": teacher_logits is not None, "teacher": file_hash(weights_of(teacher))}
+    _finish(made, "distil", teacher, settings, chosen, as_json)
+
+
+def _numbers(layers: str) -> list[int]:
+    try:
+        return [int(each) for each in layers.split(",")]
+    except ValueError as error:
+        raise InputError(f"--layers is '{layers}'. Give numbers with commas between, as in 1,3,5.") from error
+
+
+def _baseline(family: str | None) -> Path:
+    return make_ready(catalog.family(family or catalog.default_family()).source(catalog.BASELINE), watched)
+
+
+@app.command("latency")
+def latency(
+    out: Annotated[Path, typer.Option("--out", help="The file to write, for prune --latency-table.")],
+    backend: Annotated[
+        str, typer.Option("--backend", help="What builds and runs the shapes: the fastest one is what to prune for.")
+    ] = "pruned-ov-int8",
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="Time to measure in, once all is built.")] = 120.0,
+    family: FamilyName = None,
+    as_json: Json = False,
+) -> None:
+    """Time what heads and FFN columns of a layer cost on this machine's CPU, to prune for milliseconds."""
+    from qa_backends.checkpoints.load import read_config
+    from qa_backends.measure.benchmark.shapes import time_shapes
+    from qa_backends.measure.timing.machine import this_machine
+    from qa_backends.runtime import Runtime
+    from qa_backends.training.latency import LENGTHS, LatencyTable, shapes_to_time
+
+    of, chosen = catalog.resolve(backend, family)
+    config = read_config(make_ready(of.source(catalog.BASELINE), watched))
+    shapes = shapes_to_time(config)
+    times = time_shapes(Runtime(progress=watched), chosen, config, shapes, LENGTHS, seconds, watched)
+    runs = {"engine": chosen.engine, "artefact": chosen.artefact, "options": dict(chosen.options)}
+    table = LatencyTable.of(config, times, runs | {"machine": asdict(this_machine())})
+    table.write(out)
+    if as_json:
+        return show(asdict(table))
+    for what, by_number in (("heads", table.heads), ("columns", table.columns)):
+        shown = Table(f"{what} of a layer", *(f"ms at {tokens} tokens" for tokens in table.lengths))
+        for number, each in by_number.items():
+            shown.add_row(str(number), *(f"{1000 * one:.3f}" for one in each))
+        console.print(shown)
+    return None
 
 
 @app.command("pack")
@@ -212,16 +211,28 @@ def _steps() -> Iterator[OnStep]:
         yield lambda step: advance(step.number, note(step), step.of)
 
 
-def _measure_held_out(made: Path, parts: Split, start: Path, device: str) -> None:
+def _finish(made: Path, step: str, parent: Path, settings: dict[str, Any], chosen: Chosen, as_json: bool) -> None:
+    """Stores what was trained from ``parent``, measures it and shows it."""
+    from qa_backends.training.provenance import finish
+
+    finish(made, step=step, parent=parent, settings=settings)
+    _measure_held_out(made, chosen, parent)
+    _made(made, as_json)
+
+
+def _measure_held_out(made: Path, chosen: Chosen, start: Path) -> None:
     """Writes to the manifest which articles were held out, and what the checkpoint answers of them, in percent."""
     from qa_backends.measure.quality import scoring
     from qa_backends.runtime import Runtime
     from qa_backends.training.provenance import add_to_manifest, seen_before
 
+    parts = chosen.parts
     if not parts.articles:
         return
     of = catalog.Family("trained", "Just trained", ((catalog.BASELINE, Source(folder=made)),))
-    answers = scoring.through(Runtime(progress=watched), of, catalog.backend(catalog.BASELINE), device, watched)
+    answers = scoring.through(
+        Runtime(progress=watched), of, catalog.backend(catalog.BASELINE), chosen.run.device, watched
+    )
     with bar("held-out questions", len(parts.held_out)) as advance:
         scored, seconds = scoring.evaluate(answers, parts.held_out, lambda done, _of: advance(done))
     found = scoring.figures(scored, seconds)

@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.load import save_model
 from qa_backends.checkpoints.manifest import file_hash
-from qa_backends.reader.tokens import SubwordTokenizer
-from qa_backends.training.data import steps_of, stream
-from qa_backends.training.epochs import Epochs
-from qa_backends.training.loop import begin, train
+from qa_backends.training.loop import train
+from qa_backends.training.material import Material
 from qa_backends.training.model import compiled, learned, runner, span_loss, trainable
 from qa_backends.training.provenance import weights_of
-from qa_backends.training.saved import claim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,24 +34,20 @@ def finetune(questions: Sequence[Question], *, start_from: Path, run: RunSetting
     """
     import torch
 
-    begin(run)
     start = file_hash(weights_of(start_from))
+    material = Material(questions, start_from, run, on_step)
+    material.claim(start=start)
     model = trainable(start_from, run.device, dropout=run.dropout)
-    tokenizer = SubwordTokenizer(start_from)
-    epochs = Epochs(questions, tokenizer, run.changes, seed=run.seed)
-    recipe = run.recipe(steps_of(epochs(0), passes=run.passes, max_tokens=run.max_tokens, seed=run.seed))
-    claim(run.folder, {"start": start, "questions": len(questions), "steps": recipe.steps, **run.facts()})
     logits_of = runner(compiled(model), run.device)
 
     def loss_of(batch: Batch, _step: int) -> torch.Tensor:
-        batch = batch.to(run.device)
         return span_loss(logits_of(batch), batch)
 
     train(
         learned(model, freeze_embeddings=run.freeze_embeddings),
         loss_of,
-        lambda skip: stream(epochs, tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=recipe.steps, skip=skip),
-        recipe,
+        lambda skip: material.batches(skip, material.steps),
+        run.recipe(material.steps),
         run.folder,
         on_step,
     )

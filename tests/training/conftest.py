@@ -18,6 +18,12 @@ def uncompiled() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def few_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which heads of a tiny random model matter is nothing to be sure about."""
+    monkeypatch.setattr("qa_backends.training.prune.IMPORTANCE_BATCHES", 4)
+
+
 @pytest.fixture
 def two_threads() -> Iterator[None]:
     """PyTorch set to more threads than one, as it sets itself on a host of many cores."""

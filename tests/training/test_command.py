@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qa_backends.checkpoints.manifest import read_manifest
+from qa_backends import catalog
+from qa_backends.catalog import Family
+from qa_backends.checkpoints.manifest import manifest_of, read_manifest
+from qa_backends.checkpoints.sources import Source
 from qa_backends.cli import main
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.squad import read_squad
@@ -74,6 +77,53 @@ def test_nothing_is_held_out_where_nothing_should_be(train: Train, data: Path, t
     made = train("finetune", "--from", str(tiny), "--out", str(tmp_path / "run"), "--passes", "1", "--hold-out", "0")
     assert "held_out" not in made["settings"]
     assert made["settings"]["questions"] == len(read_squad(data))
+
+
+@pytest.mark.slow
+def test_pruning_for_time_begins_with_a_table_of_this_machine(
+    train: Train, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("QA_CACHE", str(tmp_path / "cache"))
+    manifest_of(tiny, step="test", parent=None, settings={}).write(tiny)
+    catalog.register(Family("tiny", "Tiny", (("baseline", Source(folder=tiny)), ("pruned", Source(folder=tiny)))))
+    file = tmp_path / "table.json"
+    timing = f"latency --out {file} --backend tiny/pruned-ort --seconds 10 --json"
+    monkeypatch.setattr(sys, "argv", ["qa_backends", "train", *timing.split()])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert not left.value.code
+    table = json.loads(capsys.readouterr().out)
+    assert json.loads(file.read_text()) == table
+    assert set(table["heads"]) == {"0", "1", "2", "3", "4"} and set(table["columns"]) == {"0", "32", "48"}
+    assert all(len(each) == 2 for kind in ("heads", "columns") for each in table[kind].values())
+    assert table["facts"]["engine"] == "onnxruntime" and table["facts"]["machine"]["processor"]
+    assert not list((tmp_path / "cache").glob("onnx-*/")), "models of other shapes are not kept"
+    out = str(tmp_path / "run")
+    made = train("prune", "--teacher", str(tiny), "--out", out, "--latency-table", str(file), "--hold-out", "0")
+    assert made["settings"]["latency"] == table["facts"]
+
+
+def test_distilling_writes_the_layers_and_what_the_student_answers(train: Train, tiny: Path, tmp_path: Path) -> None:
+    asked = ["distil", "--teacher", str(tiny), "--layers", "1", "--passes", "2", "--hold-out", "2"]
+    made = train(*asked, "--out", str(tmp_path / "run"), "--teacher-logits", str(tmp_path / "logits.safetensors"))
+    settings = made["settings"]
+    assert (settings["layers"], settings["hidden_passes"], settings["by_labels"]) == ([1], 1.0, False)
+    assert settings["teacher_logits"] and (tmp_path / "logits.safetensors").is_file()
+    assert settings["held_out"]["questions"] > 0
+    alone = train(*asked, "--out", str(tmp_path / "alone"), "--by-labels")
+    assert alone["settings"]["by_labels"] and alone["encoder_parameters"] == made["encoder_parameters"]
+
+
+def test_movement_takes_no_latency_table(
+    data: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = f"--data {data} --teacher {tiny} --out {tmp_path / 'run'}"
+    arguments = f"train prune --method movement --latency-table t.json --hold-out 0 {places}"
+    monkeypatch.setattr(sys, "argv", ["qa_backends", *arguments.split()])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code
+    assert "--latency-table go with --method importance" in " ".join(capsys.readouterr().err.split())
 
 
 def test_pruning_holds_out_articles_too_and_says_that_its_teacher_saw_them(

@@ -1,0 +1,118 @@
+"""The options that every training run has."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qa_backends.commands.terminal import Device, pick_device, questions_of
+from qa_backends.training.heldout import ARTICLES, Split, split
+from qa_backends.training.settings import BATCH_TOKENS, LEARNING_RATE, Changes, RunSettings
+
+Data = Annotated[Path, typer.Option("--data", help="SQuAD-format training questions, plain or .xz.")]
+Out = Annotated[Path, typer.Option("--out", help="Folder of the run; a stopped run in it goes on.")]
+Passes = Annotated[float, typer.Option("--passes", help="How often every question is seen.")]
+Rate = Annotated[float, typer.Option("--learning-rate")]
+Tokens = Annotated[int, typer.Option("--batch-tokens", help="Tokens a step, padding included.")]
+Seed = Annotated[int, typer.Option("--seed")]
+HoldOut = Annotated[
+    int, typer.Option("--hold-out", min=0, help="Articles that nothing is trained on; F1 on them goes to the manifest.")
+]
+HoldOutSeed = Annotated[
+    int, typer.Option("--hold-out-seed", help="Which articles; the same for all runs that are compared.")
+]
+Dropout = Annotated[
+    float, typer.Option("--dropout", min=0.0, max=0.9, help="Left out at random; slow on a CPU, worth 0.1 on a GPU.")
+]
+Freeze = Annotated[
+    bool, typer.Option("--freeze-embeddings/--no-freeze-embeddings", help="Keep word and position tables as they are.")
+]
+Ema = Annotated[
+    float, typer.Option("--ema", min=0.0, max=0.99999, help="Decay of the weights' average, as 0.999; 0 for none.")
+]
+Swapped = Annotated[
+    int, typer.Option("--swaps", min=0, help="Unanswerable questions an epoch, by swapping an entity of the question.")
+]
+LowerCase = Annotated[
+    float, typer.Option("--lower-case", min=0.0, max=1.0, help="Share of questions without capitals and question mark.")
+]
+Cut = Annotated[float, typer.Option("--cut", min=0.0, max=1.0, help="Share asked of some sentences of their text.")]
+Join = Annotated[
+    float, typer.Option("--join", min=0.0, max=1.0, help="Share asked of their text and the paragraph beside it.")
+]
+Misplaced = Annotated[
+    float, typer.Option("--misplaced", min=0.0, max=1.0, help="Share asked of another paragraph: unanswerable.")
+]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What every run is told: its settings, the file of questions, and how many articles of it are held out."""
+
+    run: RunSettings
+    data: Path
+    hold_out: int
+    hold_out_seed: int
+
+    @cached_property
+    def parts(self) -> Split:
+        """The questions to learn, and those held out; read when they are first asked for."""
+        return split(questions_of(self.data), self.hold_out, self.hold_out_seed)
+
+    def facts(self) -> dict[str, Any]:
+        """What of it goes to the manifest."""
+        return {**self.run.facts(), "data": self.data.name, "questions": len(self.parts.learned)}
+
+
+def of_a_run(passes: float, seed: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options that every run has, and its function, as ``chosen``, what they make."""
+
+    def options(
+        data: Data,
+        out: Out,
+        passes: Passes = passes,
+        learning_rate: Rate = LEARNING_RATE,
+        batch_tokens: Tokens = BATCH_TOKENS,
+        seed: Seed = seed,
+        hold_out: HoldOut = ARTICLES,
+        hold_out_seed: HoldOutSeed = 0,
+        dropout: Dropout = 0.0,
+        freeze_embeddings: Freeze = True,
+        ema: Ema = 0.0,
+        swaps: Swapped = 0,
+        lower_case: LowerCase = 0.0,
+        cut: Cut = 0.0,
+        join: Join = 0.0,
+        misplaced: Misplaced = 0.0,
+        device: Device = None,
+    ) -> Chosen:
+        changes = Changes(swaps, lower_case, cut, join, misplaced)
+        run = RunSettings(
+            out, passes, learning_rate, batch_tokens, seed, pick_device(device), ema, dropout, freeze_embeddings,
+            changes,
+        )  # fmt: skip
+        return Chosen(run, data, hold_out, hold_out_seed)
+
+    shared = inspect.signature(options, eval_str=True).parameters
+
+    def decorated(function: Callable[..., None]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            chosen = options(**{name: given.pop(name) for name in shared})
+            function(chosen=chosen, **given)
+
+        own = inspect.signature(function, eval_str=True).parameters
+        together = {**shared, **{name: each for name, each in own.items() if name != "chosen"}}
+        command.__doc__ = function.__doc__
+        command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what Typer reads options from
+            [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in together.values()]
+        )
+        command.__annotations__ = {name: each.annotation for name, each in together.items()}
+        return command
+
+    return decorated

@@ -1,0 +1,80 @@
+"""What a run is taught from: its questions as batches, epoch after epoch, and a teacher's logits of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends.checkpoints.manifest import file_hash
+from qa_backends.errors import InputError
+from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.training.cached import cached
+from qa_backends.training.data import steps_of, stream
+from qa_backends.training.distil import Teacher, live
+from qa_backends.training.epochs import Epochs
+from qa_backends.training.loop import begin
+from qa_backends.training.provenance import weights_of
+from qa_backends.training.saved import claim
+from qa_backends.training.settings import UNCHANGED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from qa_backends.squad import Question
+    from qa_backends.training.data import Batch
+    from qa_backends.training.loop import OnStep
+    from qa_backends.training.settings import RunSettings
+
+
+class Material:
+    """The batches of one run, always the same ones. Making it begins the run: what is drawn at random comes after."""
+
+    def __init__(self, questions: Sequence[Question], tokenizer_from: Path, run: RunSettings, on_step: OnStep) -> None:
+        begin(run)
+        self.tokenizer = SubwordTokenizer(tokenizer_from)
+        self._run = run
+        self._on_step = on_step
+        self._epochs = Epochs(questions, self.tokenizer, run.changes, seed=run.seed)
+        self.steps = self.steps_of(run.passes)
+
+    def steps_of(self, passes: float) -> int:
+        """Raises InputError where so many passes do not make one step."""
+        return steps_of(self._epochs(0), passes=passes, max_tokens=self._run.max_tokens, seed=self._run.seed)
+
+    def claim(self, **facts: object) -> None:
+        """Notes what the run in the folder is: what is finished of another is not taken for its own.
+
+        Raises:
+            InputError: the folder holds a run with other settings.
+        """
+        claim(self._run.folder, {"windows": len(self._epochs(0)), "steps": self.steps, **facts, **self._run.facts()})
+
+    def batches(self, skip: int, steps: int) -> Iterator[Batch]:
+        """Those number ``skip`` to ``steps``, on the run's device."""
+        run = self._run
+        made = stream(self._epochs, self.tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=steps, skip=skip)
+        return (batch.to(run.device) for batch in made)
+
+    def teacher(self, checkpoint: Path, kept: Path | None) -> Teacher:
+        """The checkpoint as a teacher; with ``kept``, a file, it runs once for all passes, see ``cached``.
+
+        Raises:
+            ArtefactError: it cannot be read.
+            InputError: the file of logits is not of these questions, or they change.
+        """
+        run = self._run
+        logits_of = live(checkpoint, run.device)
+        if kept is None:
+            return Teacher(logits_of)
+        if run.changes != UNCHANGED:
+            raise InputError(
+                "A teacher's logits can be kept of questions that stay the same. Leave out --teacher-logits, or the "
+                "options that change questions: --swaps, --lower-case, --cut, --join and --misplaced."
+            )
+        weights = file_hash(weights_of(checkpoint))
+        return Teacher(
+            cached(
+                kept, logits_of, self._epochs(0), self.tokenizer, weights=weights, max_tokens=run.max_tokens,
+                device=run.device, on_step=self._on_step,
+            )
+        )  # fmt: skip

@@ -1,0 +1,165 @@
+"""A student of fewer layers, in two steps: first it computes what the teacher's layers compute, then it answers alike.
+
+It begins as some of the fine-tuned teacher's layers (Sanh et al. 2019), is taught the hidden states behind them (Jiao
+et al. 2020), and then the teacher's logits, see ``distil``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.load import save_model
+from qa_backends.checkpoints.manifest import WEIGHTS, file_hash
+from qa_backends.checkpoints.packing import keep_layers
+from qa_backends.errors import InputError
+from qa_backends.training.loop import train
+from qa_backends.training.material import Material
+from qa_backends.training.model import compiled, learned, runner, span_loss, trainable
+from qa_backends.training.provenance import weights_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import torch
+    from transformers import PreTrainedModel
+
+    from qa_backends.squad import Question
+    from qa_backends.training.data import Batch
+    from qa_backends.training.loop import OnStep
+    from qa_backends.training.settings import RunSettings
+
+    Hidden = tuple[torch.Tensor, ...]
+    LossOf = Callable[[PreTrainedModel], Callable[[Batch, int], torch.Tensor]]
+
+HIDDEN, LOGITS, LABELS = "hidden", "logits", "labels"
+"""Folders of the steps, within the run's."""
+
+
+class Distilling:
+    """One run; stopped, it goes on where it was, and changed, it needs another folder.
+
+    ``layers`` are those of the teacher's, from 0, that the student begins as. ``hidden_passes`` of the run's passes
+    teach hidden states, the others logits; with ``teacher_logits``, a file, these are kept, see ``cached``.
+    ``by_labels`` trains the same student as long on the labels alone: what the teacher is worth is seen beside that.
+    """
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        *,
+        teacher: Path,
+        layers: Sequence[int],
+        hidden_passes: float,
+        run: RunSettings,
+        on_step: OnStep,
+        teacher_logits: Path | None = None,
+        by_labels: bool = False,
+    ) -> None:
+        """Raises:
+        InputError: the folder holds a run with other settings, or passes and layers make no student.
+        ArtefactError: ``teacher`` is no checkpoint that can be read.
+        """
+        if not 0 < hidden_passes < run.passes:
+            raise InputError("Both steps take some of the passes: --hidden-passes is above 0 and below --passes.")
+        self._teacher, self._layers, self._logits_file = teacher, tuple(layers), teacher_logits
+        self._by_labels, self._run, self._on_step = by_labels, run, on_step
+        self._material = Material(questions, teacher, run, on_step)
+        self._hidden_steps = self._material.steps_of(hidden_passes)
+        self._material.claim(
+            teacher=file_hash(weights_of(teacher)), layers=list(layers), hidden_steps=self._hidden_steps,
+            by_labels=by_labels, teacher_logits=teacher_logits is not None,
+        )  # fmt: skip
+
+    def run(self) -> Path:
+        """Trains the student and returns its checkpoint's folder.
+
+        Raises:
+            InputError: the teacher has no such layers; the file of logits is not of these questions, or they change.
+        """
+        student = self._student()
+        if self._by_labels:
+            return self._step(LABELS, student, self._by_the_labels, self._material.steps)
+        if not self._made(HIDDEN):
+            self._step(HIDDEN, student, self._by_hidden_states, self._hidden_steps)
+        start = trainable(self._run.folder / HIDDEN / "model", self._run.device, dropout=self._run.dropout)
+        return self._step(LOGITS, start, self._by_logits, self._material.steps - self._hidden_steps)
+
+    def _made(self, step: str) -> bool:
+        return (self._run.folder / step / "model" / WEIGHTS).is_file()
+
+    def _student(self) -> PreTrainedModel:
+        model = trainable(self._teacher, self._run.device, dropout=self._run.dropout)
+        there = len(architecture_of(model.config).blocks(model))
+        if not self._layers or len(set(self._layers) & set(range(there))) < len(self._layers):
+            raise InputError(f"The teacher has layers 0 to {there - 1}. Name some of them, each once, as in 1,3,5.")
+        keep_layers(model, self._layers)
+        return model
+
+    def _step(self, name: str, student: PreTrainedModel, loss_of: LossOf, steps: int) -> Path:
+        """Trains the student, writes it to the step's folder and returns that."""
+        import torch
+
+        folder = self._run.folder / name
+        parameters = learned(student, freeze_embeddings=self._run.freeze_embeddings)
+        if name == HIDDEN:  # which the output layer has no part in
+            head = architecture_of(student.config).head
+            parameters = {key: each for key, each in parameters.items() if not key.startswith(head)}
+        torch.compiler.reset()
+        train(
+            parameters,
+            loss_of(student),
+            lambda skip: self._material.batches(skip, steps),
+            self._run.recipe(steps),
+            folder,
+            self._on_step,
+        )
+        save_model(student, folder / "model", tokenizer_from=self._teacher, dtype=torch.float32)
+        return folder / "model"
+
+    def _by_the_labels(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
+        logits_of = runner(compiled(student), self._run.device)
+        return lambda batch, _step: span_loss(logits_of(batch), batch)
+
+    def _by_logits(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
+        teacher = self._material.teacher(self._teacher, self._logits_file)
+        logits_of = runner(compiled(student), self._run.device)
+        return lambda batch, _step: teacher.loss(logits_of(batch), batch)
+
+    def _by_hidden_states(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
+        import torch
+
+        teacher = trainable(self._teacher, self._run.device)
+        teacher.train(mode=False)
+        shown, asked = (self._hidden(each) for each in (teacher, student))
+
+        def loss_of(batch: Batch, _step: int) -> torch.Tensor:
+            with torch.no_grad():
+                wanted = shown(batch)
+            return hidden_loss(asked(batch)[1:], [wanted[layer + 1] for layer in self._layers], batch)
+
+        return loss_of
+
+    def _hidden(self, model: PreTrainedModel) -> Callable[[Batch], Hidden]:
+        """Hidden states ``[n, seq_len, hidden]``: the embeddings', and those behind every layer."""
+        import torch
+
+        run = compiled(model)
+
+        def hidden(batch: Batch) -> Hidden:
+            with torch.autocast(self._run.device, torch.bfloat16):
+                found: Hidden = run(**batch.inputs, output_hidden_states=True).hidden_states
+            return found
+
+        return hidden
+
+
+def hidden_loss(student: Sequence[torch.Tensor], teacher: Sequence[torch.Tensor], batch: Batch) -> torch.Tensor:
+    """Mean squared difference of hidden states ``[n, seq_len, hidden]``, over real tokens and all pairs of layers."""
+    import torch
+
+    real = batch.inputs["attention_mask"].bool()
+    return torch.stack(
+        [(one[real].float() - other[real].float()).square().mean() for one, other in zip(student, teacher, strict=True)]
+    ).mean()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -14,13 +15,17 @@ CGROUP = Path("/sys/fs/cgroup")
 """``cpu.max`` holds "<microseconds|max> <period>", ``memory.max`` bytes or "max" (Linux documentation, cgroup v2)."""
 CPUINFO = Path("/proc/cpuinfo")
 
+GPU_DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
+"""Where Linux puts NVIDIA's driver, that of Windows beneath it, and AMD's, which PyTorch calls "cuda" as well."""
+
 DEVICE_TITLES = {"cuda": "GPU", "cpu": "CPU"}
 
 
 @cache
 def devices() -> tuple[str, ...]:
-    """``("cpu",)``, with ``"cuda"`` in front where PyTorch sees a GPU."""
-    if importlib.util.find_spec("torch") is None:
+    """``("cpu",)``, with ``"cuda"`` in front where PyTorch sees a GPU; it is asked only where a GPU's driver is."""
+    driven = any(map(os.path.exists, GPU_DRIVERS)) or shutil.which("nvidia-smi")
+    if not driven or importlib.util.find_spec("torch") is None:
         return ("cpu",)
     import torch
 

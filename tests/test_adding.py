@@ -17,6 +17,8 @@ from qa_backends.catalog import BACKENDS
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`(qa_backends/[\w/]+\.py)`[^\n]*:\n\n```python\n(.*?)```", re.M | re.S)
 ROW = re.compile(r"```text\n(    Backend\([^\n]*\n)```")

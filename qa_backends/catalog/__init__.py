@@ -3,7 +3,7 @@
 from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend
 from qa_backends.catalog.families import RANDOM, Family, default_family, families, family, register, with_random_weights
 from qa_backends.catalog.ladder import before, ladder, nearest, plain
-from qa_backends.catalog.lookup import backend, every_backend, offered, resolve, unavailable
+from qa_backends.catalog.lookup import backend, every_backend, offered, offered_on, resolve, unavailable
 
 __all__ = [
     "BACKENDS",
@@ -21,6 +21,7 @@ __all__ = [
     "ladder",
     "nearest",
     "offered",
+    "offered_on",
     "plain",
     "register",
     "resolve",

@@ -128,6 +128,10 @@ class Backend:
 
 AMP = (("precision", "amp"),)
 BF16 = (("precision", "bf16"),)
+FP16 = (("precision", "fp16"),)
+GRAPHS = (("replay", "graphs"),)
+TENSORRT = (("provider", "tensorrt"),)
+GPU = ("cuda",)
 
 BACKENDS = (
     Backend(BASELINE, CHECKPOINT, "pytorch"),
@@ -145,6 +149,9 @@ BACKENDS = (
     Backend("pruned", CHECKPOINT, "torchscript"),
     Backend("pruned", CHECKPOINT, "torchscript", AMP),
     Backend("pruned", CHECKPOINT, "torch_compile"),
+    Backend("pruned", "onnx-fused-fp16", "onnxruntime", GRAPHS, GPU),
+    Backend("pruned", "onnx", "onnxruntime", TENSORRT, GPU),
+    Backend(BASELINE, CHECKPOINT, "deepspeed", FP16, GPU),
 )
 """What is offered without being asked for by name. Every other combination that fits can be named."""
 

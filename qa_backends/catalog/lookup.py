@@ -14,7 +14,7 @@ from qa_backends.errors import BackendUnavailable, UnknownBackend
 from qa_backends.limits import DEVICE_TITLES, devices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from qa_backends.catalog.families import Family
     from qa_backends.contract import Engine
@@ -68,6 +68,12 @@ def offered(of: Family, device: str | None = None) -> list[Backend]:
     One whose package is missing is offered all the same: ``unavailable`` says how to mend that.
     """
     return [each for each in BACKENDS if of.has(each.checkpoint) and (device is None or device in each.runs_on)]
+
+
+def offered_on(of: Family, devices: Iterable[str]) -> list[Backend]:
+    """Those that one of the devices, at least, can run."""
+    wanted = set(devices)
+    return [each for each in offered(of) if wanted & set(each.runs_on)]
 
 
 def unavailable(backend: Backend, device: str | None = None) -> BackendUnavailable | None:

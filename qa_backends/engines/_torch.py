@@ -32,7 +32,7 @@ FP16_NOTE = "mixed precision is FP16 on a GPU, BF16 on a CPU"
 class TorchEngine(Engine):
     """FP32, or mixed precision: FP16 on a GPU, BF16 on a CPU, whose FP16 is slow where it exists at all."""
 
-    packages: ClassVar = ("torch", "transformers", "safetensors")
+    packages: ClassVar[tuple[str, ...]] = ("torch", "transformers", "safetensors")
     reads: ClassVar = ("checkpoint",)
     options: ClassVar = {"precision": AMP}
 

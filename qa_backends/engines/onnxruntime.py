@@ -1,28 +1,35 @@
-"""ONNX Runtime: a built graph on the CPU or, with its inputs and outputs bound to device memory, on a CUDA GPU."""
+"""ONNX Runtime: a built graph on the CPU or, with its inputs and outputs bound to device memory, on a CUDA GPU.
+
+On a GPU, two options: CUDA graphs, and TensorRT in place of ONNX Runtime's own kernels.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
-from qa_backends.contract import Engine, Ran, SpanLogits, Windows
+from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
 from qa_backends.engines._onnx import FILE, OUTPUTS, feeds_of
+from qa_backends.engines._replay import Replay
 from qa_backends.errors import ArtefactError, BackendUnavailable
 from qa_backends.limits import thread_count
+from qa_backends.paths import cache_root
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import onnx
     import onnxruntime
 
-PROVIDERS: dict[str, list[Any]] = {
-    "cpu": ["CPUExecutionProvider"],
-    # Without this, matrix products of FP32 graphs would silently be TF32.
-    "cuda": [("CUDAExecutionProvider", {"use_tf32": "0"}), "CPUExecutionProvider"],
-}
+CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
+SHAPES = {"min": "1x1", "opt": "1x384", "max": "192x512"}
+"""Windows and tokens that TensorRT's engine is built for; ``BATCH_TOKENS`` in the shortest windows that are usual."""
+PLAIN = "onnx"
+"""The format of a graph without operators of ONNX Runtime's own, which TensorRT does not know."""
 
 
 class OnnxRuntime(Engine):
@@ -32,9 +39,25 @@ class OnnxRuntime(Engine):
     short: ClassVar = "ort"
     packages: ClassVar = ("onnxruntime", "onnx", "torch")
     reads: ClassVar = ("onnx", "onnx-microsoft", "onnx-dynamic", "onnx-qdq")
+    options: ClassVar = {
+        "replay": {"graphs": Choice("CUDA graphs")},
+        "provider": {"tensorrt": Choice("TensorRT", tolerance=5e-2, precision="FP16")},
+    }
     batch_tokens: ClassVar = 512
     """A window of 384 tokens takes it 19 ms by itself and 25 ms in a batch of 16 (INT8, 2 cores with VNNI; FP32 35 and
     45 ms): what it puts between its operators no longer fits into the caches. Of 128 tokens, four together are best."""
+
+    @classmethod
+    def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:
+        if not options:
+            return None
+        if device == "cpu":
+            return "CUDA graphs and TensorRT need an NVIDIA GPU.", "Choose the backend without them."
+        if len(options) > 1:
+            return "CUDA graphs are recorded of ONNX Runtime's own kernels.", "Choose them or TensorRT."
+        if "provider" in options and not any(map(importlib.util.find_spec, ("tensorrt", "tensorrt_libs"))):
+            return "TensorRT's libraries are not here.", "Install them: pip install tensorrt-cu13"
+        return None
 
     def load(self, artefact: Path, device: str) -> None:
         import torch  # noqa: F401  (first: its CUDA and cuDNN libraries are the ones ONNX Runtime's GPU build finds)
@@ -51,25 +74,50 @@ class OnnxRuntime(Engine):
         options.log_severity_level = 3
         # Idle threads that keep spinning take the cores from every other engine in this process.
         options.add_session_config_entry("session.force_spinning_stop", "1")
+        graph = _upcast_bytes(artefact) if upcasting else str(artefact / FILE)
+        providers = self._providers(artefact, device)
         try:
-            self._session: onnxruntime.InferenceSession | None = onnxruntime.InferenceSession(
-                _upcast_bytes(artefact) if upcasting else str(artefact / FILE), options, PROVIDERS[device]
-            )
+            self._session: onnxruntime.InferenceSession | None = onnxruntime.InferenceSession(graph, options, providers)
         except Exception as error:  # ONNX Runtime raises one class per status, all derived from Exception alone
             raise ArtefactError(f"ONNX Runtime cannot load {artefact.name}: {error}") from error
         self._provider = self._session.get_providers()[0]
-        if device == "cuda" and self._provider != "CUDAExecutionProvider":
-            raise BackendUnavailable(
-                "ONNX Runtime found no usable CUDA GPU here and would have fallen back to the CPU.",
-                "Choose the CPU, or install the GPU build for this machine's CUDA: pip install onnxruntime-gpu",
-            )
+        self._check_provider(device)
         self._device = device
-        self._precision = "FP32" if upcasting else self._manifest.precision
+        stored = "FP16" if self._tensorrt else self._manifest.precision
+        self._precision = "FP32" if upcasting else stored
         self._inputs = [each.name for each in self._session.get_inputs()]
+        self._replay = Replay(self._session, device) if "replay" in self.chosen else None
+
+    @property
+    def _tensorrt(self) -> bool:
+        return "provider" in self.chosen
+
+    def _providers(self, artefact: Path, device: str) -> list[Any]:
+        """Raises ArtefactError for a graph that TensorRT cannot read."""
+        if device == "cpu":
+            return [CPU]
+        # Without the first, matrix products of FP32 graphs would silently be TF32.
+        cuda = (CUDA, {"use_tf32": "0", "enable_cuda_graph": str(int("replay" in self.chosen))})
+        if not self._tensorrt:
+            return [cuda, CPU]
+        if self._manifest.step != PLAIN:
+            raise ArtefactError(f"TensorRT reads no '{self._manifest.step}'. Choose the backend of the plain graph.")
+        return [(TENSORRT, _tensorrt_options(artefact, self._hash)), cuda, CPU]
+
+    def _check_provider(self, device: str) -> None:
+        """Raises BackendUnavailable where something else than what was asked for would compute."""
+        if device == "cuda" and self._provider != (TENSORRT if self._tensorrt else CUDA):
+            raise BackendUnavailable(
+                f"ONNX Runtime could not use {'TensorRT' if self._tensorrt else 'a CUDA GPU'} here and would have "
+                f"fallen back to {self._provider}.",
+                "Choose another backend, or install the GPU build for this machine's CUDA: pip install onnxruntime-gpu",
+            )
 
     def forward(self, windows: Windows) -> SpanLogits:
         assert self._session is not None
         feeds = feeds_of(windows, self._inputs)
+        if self._replay:
+            return self._replay.run(feeds)
         if self._device == "cpu":
             return SpanLogits(*self._session.run(OUTPUTS, feeds))
         return self._forward_bound(feeds)
@@ -103,7 +151,26 @@ class OnnxRuntime(Engine):
         )
 
     def close(self) -> None:
-        self._session = None
+        self._session = self._replay = None
+
+
+def _tensorrt_options(artefact: Path, graph: str) -> dict[str, str]:
+    """FP16, and an engine that is built once for each graph and kept (onnxruntime's documentation, TensorRT execution
+    provider)."""
+    import onnx
+
+    inputs = [each.name for each in onnx.load(artefact / FILE).graph.input]
+    profiles = {
+        f"trt_profile_{bound}_shapes": ",".join(f"{name}:{shape}" for name in inputs) for bound, shape in SHAPES.items()
+    }
+    folder = str(cache_root() / f"tensorrt-{graph[:20]}")
+    return profiles | {
+        "trt_fp16_enable": "1",
+        "trt_engine_cache_enable": "1",
+        "trt_engine_cache_path": folder,
+        "trt_timing_cache_enable": "1",
+        "trt_timing_cache_path": folder,
+    }
 
 
 def _upcast_bytes(artefact: Path) -> bytes:

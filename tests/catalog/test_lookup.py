@@ -72,7 +72,8 @@ def test_a_family_that_came_at_run_time_is_resolved_with_its_own_checkpoints() -
 
 def test_what_the_family_has_no_checkpoint_for_is_not_offered() -> None:
     solo = Family("solo", "Alone", MINILM.checkpoints[:1])
-    assert [each.name for each in catalog.offered(solo)] == ["baseline"]
+    assert [each.name for each in catalog.offered(solo, "cpu")] == ["baseline"]
+    assert {each.checkpoint for each in catalog.offered(solo)} == {"baseline"}
     assert catalog.offered(MINILM) == list(catalog.BACKENDS)
 
 

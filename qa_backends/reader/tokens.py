@@ -12,6 +12,7 @@ from tokenizers import Encoding, Tokenizer
 from qa_backends.contract import IntArray
 from qa_backends.errors import ArtefactError
 from qa_backends.reader.frame import read_frame
+from qa_backends.reader.words import Words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,7 @@ class SubwordTokenizer:
             self._tokenizer.no_truncation()
             self._tokenizer.no_padding()
             self.frame = read_frame(self._tokenizer)
+            self._words = Words.of(self._tokenizer)
         except Exception as error:  # the tokenizers package raises bare Exception, whatever is wrong with the file
             raise ArtefactError(
                 f"{path} cannot be read as a tokenizer ({error}). Fetch the checkpoint again."
@@ -62,7 +64,10 @@ class SubwordTokenizer:
 
     def encode(self, text: str) -> Tokens:
         """One text, on this thread: waking the tokenizer's thread pool would cost a short text more than it saves."""
-        return _tokens(self._tokenizer.encode(_valid(text), add_special_tokens=False))
+        text = _valid(text)
+        if self._words and (found := self._words.encode(text)):
+            return Tokens(*found)
+        return _tokens(self._tokenizer.encode(text, add_special_tokens=False))
 
     def encode_many(self, texts: Sequence[str]) -> list[Tokens]:
         """Many texts, on all cores."""

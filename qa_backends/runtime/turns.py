@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from qa_backends.contract import IntArray, Query, Windows
     from qa_backends.progress import Progress
     from qa_backends.reader.reader import Follow, Prepared, Read, Split
-    from qa_backends.runtime.loading import Runtime
+    from qa_backends.runtime.loading import Loaded, Runtime
 
 T = TypeVar("T")
 TELL_EVERY_S = 0.5
@@ -70,10 +70,9 @@ class Turn:
         not in the times. Without, nothing is told, as a measurement wants it. Raises what ``answer_all`` raises.
         """
         follow = Telling(self.progress, doing) if doing else None
-        read = self.answer_all(family, backend, prepared, follow=follow)
-        ran = self.runtime.get(family, backend, self.device, self.progress).ran
+        loaded, read = self._read(family, backend, prepared, None, follow)
         name = f"{family.name}/{backend.name}"
-        return Reading(name, read.answers[0], read.times, prepared.windows.n_windows, ran, prepared.notices)
+        return Reading(name, read.answers[0], read.times, prepared.windows.n_windows, loaded.ran, prepared.notices)
 
     def answer_all(
         self,
@@ -90,13 +89,19 @@ class Turn:
             BackendFailed: the engine died while answering; it is unloaded, so that the next question starts it afresh.
             Cancelled: ``progress`` says to stop, which is looked for before every forward call.
         """
+        return self._read(family, backend, prepared, split, follow)[1]
+
+    def _read(
+        self, family: Family, backend: Backend, prepared: Prepared, split: Split | None, follow: Follow | None
+    ) -> tuple[Loaded, Read]:
+        """What answered, and its answers."""
         loaded = self.runtime.get(family, backend, self.device, self.progress)
         self.progress.check()  # loading may have taken long
         batches = split or partial(self._batches, backend)
         following = follow or (lambda _done, _of, _spent_s: self.progress.check())
         try:
             with translated(f"{family.name}/{backend.name}", "answering"):
-                return on_engine_thread(
+                return loaded, on_engine_thread(
                     lambda: loaded.reader.read(
                         prepared, loaded.engine.forward, wait_s=self.wait_s, split=batches, follow=following
                     )

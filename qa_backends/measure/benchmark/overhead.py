@@ -1,4 +1,4 @@
-"""The app's own cost: what a question takes beside the model, and how much of that is the tokenizer library's call."""
+"""The app's own cost: what a question takes beside the model, and what the tokenizer library would take of that."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def overhead(
     """A record for each length, medians in milliseconds, measured on the baseline.
 
     ``own_ms`` is all that is not the model: tokenise, decode, and ``bookkeeping_ms``, which is what the clock shows
-    around the whole answer beyond the parts that an answer reports.
+    around the whole answer beyond the parts that an answer reports. ``tokenizer_call_ms`` is the library's time for the
+    texts that ``Words`` splits.
     """
     records = []
     with runtime.turn(device) as turn:

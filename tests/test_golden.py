@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
 
+@pytest.mark.slow
 def test_answers_and_scores_are_what_they_were(runtime: Runtime) -> None:
     kept, found = json.loads(KEPT.read_text(encoding="utf-8")), answers(runtime)
     assert found["checkpoints"].items() >= kept["checkpoints"].items(), "the weights are others: python tests/golden.py"

@@ -164,7 +164,7 @@ BOXES = {
     "Benchmark": ("#qa-fastest-loss input", "#qa-bench-runs input", "#qa-bench-backends input:not(:checked)",
                   "input[role=combobox]"),
 }  # fmt: skip
-FOLDS = {"Ask": ("#qa-options",), "Benchmark": ("#qa-fastest", "#qa-bench-options")}
+FOLDS = {"Ask": ("#qa-options",), "Benchmark": ("#qa-fastest", "#qa-bench-options", "#qa-bench-view")}
 EDGE = (
     """element => {"""
     + COLOURS

@@ -40,6 +40,17 @@ def test_what_is_chosen_start_and_what_ships_share_the_first_screen(open_page: O
     page.wait_for_selector("#qa-bench-options > button:has-text('32, 128, 384, 64 tokens')")
 
 
+def test_the_charts_show_the_backends_that_are_chosen(open_page: Open) -> None:
+    page = open_page(size=WIDE)
+    page.get_by_role("tab", name="Benchmark").click()
+    page.wait_for_selector("#qa-bench-chart-0 .main-svg")
+    before = int(page.inner_text("#qa-bench-view > button").split(" of ")[0].split()[-1])
+    page.click("#qa-bench-view > button")
+    page.get_by_role("group", name="Backends in the charts").get_by_text("Pruned, TorchScript", exact=True).click()
+    page.wait_for_selector("#qa-bench-chart-0 :text('TorchScript')")
+    page.wait_for_selector(f"#qa-bench-view > button:has-text('{before + 1} of ')")
+
+
 @SIZES
 def test_progress_and_stop_stay_in_sight_while_it_measures(open_page: Open, size: dict[str, int]) -> None:
     page = open_page(size=size)

@@ -82,6 +82,8 @@ def test_the_steps_say_size_f1_and_both_ratios() -> None:
     assert "Baseline" in first and "18.0 ms · 45.0 MB · F1 68.5" in first and "measured against" in first
     assert f"{RATIO.ratio} to the baseline" in second and "step before" not in second
     assert "to the step before" in third
+    alone = charts.ladder([each for each in ROWS if each.name != "pruned"], 128)
+    assert "to Pruned" in said(alone)[-1] and "step before" not in said(alone)[-1], "it does not stand above"
     at_32 = charts.ladder(ROWS, 32)
     assert at_32 is not None and [each.x[0] for each in at_32.data] == [8.0, 4.0], "a reference is no step"
 

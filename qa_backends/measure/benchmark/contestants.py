@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,11 +13,11 @@ from qa_backends import catalog
 from qa_backends.artefacts.build import find
 from qa_backends.checkpoints import sources
 from qa_backends.checkpoints.load import read_config
-from qa_backends.errors import BackendFailed
+from qa_backends.errors import BackendFailed, QAError
 from qa_backends.measure.benchmark.floor import Floor, matmul_rate
 from qa_backends.measure.benchmark.pipeline import LoadedPipeline
 from qa_backends.measure.benchmark.plain import Plain, PlainOnnxRuntime, PlainOpenVino
-from qa_backends.measure.benchmark.plan import MIXED_BATCH, OPENVINO, ORT, PIPELINE, REFERENCE_RUNS
+from qa_backends.measure.benchmark.plan import MIXED_BATCH, OPENVINO, ORT, PIPELINE, REFERENCES
 from qa_backends.measure.results.shipped import checkpoint_hash, shipped_quality
 from qa_backends.reader.reader import MAX_PADDING
 from qa_backends.reader.windows import by_count, by_tokens
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from qa_backends.catalog import Backend, Family
     from qa_backends.checkpoints.manifest import Manifest
     from qa_backends.contract import IntArray, Query, Ran, StageTimes, Windows
-    from qa_backends.errors import QAError
     from qa_backends.measure.benchmark.plan import BenchmarkPlan
     from qa_backends.measure.results.records import Quality
     from qa_backends.progress import Progress
@@ -67,6 +68,15 @@ class ContestantFailedError(Exception):
     def __init__(self, name: str, cause: QAError) -> None:
         super().__init__(str(cause))
         self.name = name
+
+
+@contextmanager
+def charged_to(name: str) -> Iterator[None]:
+    """Says of whatever fails whose failure it is."""
+    try:
+        yield
+    except QAError as error:
+        raise ContestantFailedError(name, error) from error
 
 
 class Contestant(ABC):
@@ -162,7 +172,7 @@ class Reference(Contestant):
     def __init__(self, family: Family, name: str) -> None:
         self.name = name
         self._family = family
-        self._backend = catalog.backend(REFERENCE_RUNS[name])
+        self._backend = catalog.backend(REFERENCES[name].runs)
 
     def orders(self, *, mixed: bool) -> tuple[str, ...]:
         return () if mixed else (EQUAL,)

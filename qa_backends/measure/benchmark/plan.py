@@ -25,12 +25,22 @@ SHOWN_AT = 128
 MIXED_BATCH = 4
 MIXED_QUESTIONS = 16
 PIPELINE, ORT, OPENVINO = "hf-pipeline", "ort", "openvino"
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceKind:
+    """What people run otherwise; ``runs`` names the backend whose weights and files it takes."""
+
+    title: str
+    runs: str
+
+
 REFERENCES = {
-    PIPELINE: "transformers pipeline", ORT: "ONNX Runtime as documented", OPENVINO: "OpenVINO as documented",
-}  # fmt: skip
-"""What backends can be measured beside, by name, with their titles."""
-REFERENCE_RUNS = {PIPELINE: catalog.BASELINE, ORT: "pruned-ort", OPENVINO: "pruned-ov"}
-"""The backend whose weights and files each reference runs."""
+    PIPELINE: ReferenceKind("transformers pipeline", catalog.BASELINE),
+    ORT: ReferenceKind("ONNX Runtime as documented", "pruned-ort"),
+    OPENVINO: ReferenceKind("OpenVINO as documented", "pruned-ov"),
+}
+"""What backends can be measured beside, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +91,14 @@ class BenchmarkPlan:
     def check(self) -> None:
         """Raises InputError, with what to do, for a plan that cannot be measured."""
         catalog.family(self.family)
+        for device in self.devices:  # first: by them it is chosen what backends there are
+            check_device(device)
         for what, chosen in (("backend", self.backends), ("device", self.devices), ("length", self.lengths),
                              ("batch size", self.batches)):  # fmt: skip
             if not chosen:
                 raise InputError(f"No {what} is chosen. Choose at least one.")
         for name in self.backends:
             catalog.resolve(name, self.family)
-        for device in self.devices:
-            check_device(device)
         within("A length", self.lengths, SHORTEST, LONGEST, "tokens")
         within("A batch size", self.batches, 1, MOST_BATCH, "questions")
         within("The number of runs", [self.runs], LEAST_RUNS, MOST_RUNS, "runs")

@@ -99,7 +99,7 @@ def preset(name: str) -> Preset:
 def plan_of(name: str, plan: BenchmarkPlan) -> BenchmarkPlan:
     """The plan with what the preset measures, on the plan's family and devices and in its time."""
     found = preset(name)
-    offered = tuple(each.name for each in catalog.offered(catalog.family(plan.family)))
+    offered = tuple(each.name for each in catalog.offered_on(plan.of, plan.devices))
     return replace(
         plan, lengths=found.lengths, batches=found.batches, backends=found.backends or offered, mixed=found.mixed,
         reference=found.reference,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends.errors import QAError
 from qa_backends.limits import DEVICE_TITLES
-from qa_backends.measure.benchmark.contestants import EQUAL, ContestantFailedError, contestants_of
+from qa_backends.measure.benchmark.contestants import EQUAL, ContestantFailedError, charged_to, contestants_of
 from qa_backends.measure.benchmark.inputs import mixed_queries, queries_of_length
 from qa_backends.measure.benchmark.plan import MIXED_QUESTIONS, SHOWN_AT, BenchmarkPlan, Point
 from qa_backends.measure.benchmark.record import AtPoint, Entry, alone_record, record_of
@@ -268,10 +268,8 @@ class _Sweeping:
 
     def _run(self, turn: Turn, entry: Entry, queries: list[Query]) -> StageTimes:
         self._progress.check()
-        try:
+        with charged_to(entry.contestant.name):
             answered = entry.contestant.answer(turn, queries, entry.order)
-        except QAError as error:
-            raise ContestantFailedError(entry.contestant.name, error) from error
         self._last[entry.key] = answered
         return answered.times
 

@@ -32,7 +32,7 @@ class AnswerCheck:
     def __init__(self, runtime: Runtime, wish: Wish, progress: Progress) -> None:
         """Raises QAError where the baseline, which the others are compared with, cannot run."""
         self._runtime, self._wish, self._progress = runtime, wish, progress
-        self._texts: dict[str, list[str]] = {}
+        self._known: dict[str, list[Scored]] = {}
         baseline = catalog.backend(catalog.BASELINE)
         progress.say("finding out how many questions there is time for …")
         runtime.make_ready(wish.of, baseline, wish.device, progress)
@@ -41,7 +41,6 @@ class AnswerCheck:
         (_, cold_s), (_, warm_s) = (answers([Query(each.question, each.context) for each in few]) for _ in range(2))
         count = int(CHECK_S * len(few) / min(cold_s, warm_s))
         self.questions = scoring.sample(own_questions(), max(LEAST_CHECKED, count), seed=0)
-        self._texts[catalog.BASELINE] = _texts(self._scored(baseline.name))
 
     def check(self, candidate: Candidate) -> None:
         """Notes what loading the candidate costs and how good its answers are.
@@ -59,30 +58,22 @@ class AnswerCheck:
             if cost.memory_bytes > 1e6 * wish.memory_mb:
                 raise QAError(f"Loaded, it takes {cost.memory_bytes / 1e6:.0f} MB; {wish.memory_mb:g} were allowed.")
         scored = self._scored(candidate.name)
-        self._texts[candidate.name] = _texts(scored)
-        found = scoring.figures(scored, None, self._texts[catalog.BASELINE])
+        found = scoring.figures(scored, None, _texts(self._scored(catalog.BASELINE)))
         difference = found.f1_difference if candidate.name != catalog.BASELINE else None
         candidate.here = F1(OWN, found.n, found.f1, found.f1_interval, difference, whole=False)
-        self._compare(candidate, scored)
-
-    def _compare(self, candidate: Candidate, scored: Sequence[Scored]) -> None:
-        candidate.agreement = scoring.agreement(scored, self._plain_texts(candidate.name))
+        plain = catalog.plain(backend)  # whether or not that is a candidate itself
+        self._runtime.make_ready(wish.of, plain, wish.device, self._progress)
+        candidate.agreement = scoring.agreement(scored, _texts(self._scored(plain.name)))
         if candidate.agreement < 100 * LEAST_AGREEMENT:
             raise QAError(f"Only {candidate.agreement:.0f} % of its answers here are those of its weights in PyTorch.")
 
-    def _plain_texts(self, name: str) -> list[str]:
-        """The answers of the same weights in PyTorch, whether or not that is a candidate itself."""
-        plain = catalog.plain(catalog.backend(name))
-        if plain.name not in self._texts:
-            self._runtime.make_ready(self._wish.of, plain, self._wish.device, self._progress)
-            self._texts[plain.name] = _texts(self._scored(plain.name))
-        return self._texts[plain.name]
-
     def _scored(self, name: str) -> list[Scored]:
-        answers = scoring.through(
-            self._runtime, self._wish.of, catalog.backend(name), self._wish.device, self._progress
-        )  # fmt: skip
-        return scoring.evaluate(answers, self.questions, lambda _done, _of: self._progress.check())[0]
+        """A backend's answers, asked for once."""
+        if name not in self._known:
+            wish = self._wish
+            answers = scoring.through(self._runtime, wish.of, catalog.backend(name), wish.device, self._progress)
+            self._known[name] = scoring.evaluate(answers, self.questions, lambda _done, _of: self._progress.check())[0]
+        return self._known[name]
 
 
 def _texts(scored: Sequence[Scored]) -> list[str]:

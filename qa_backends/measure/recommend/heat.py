@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from qa_backends.errors import QAError
-from qa_backends.measure.benchmark.contestants import AS_ASKED, ContestantFailedError
+from qa_backends.measure.benchmark.contestants import AS_ASKED, charged_to
 from qa_backends.measure.timing.rounds import take_turns
 from qa_backends.measure.timing.statistics import speed_up
 
@@ -86,10 +85,8 @@ def reading(turn: Turn, contestant: Contestant, asked: Asked) -> dict[int, float
 
 def _run(turn: Turn, contestant: Contestant, queries: Sequence[Query]) -> StageTimes:
     turn.progress.check()
-    try:
+    with charged_to(contestant.name):
         return contestant.answer(turn, queries, AS_ASKED).times
-    except QAError as error:
-        raise ContestantFailedError(contestant.name, error) from error
 
 
 def _key(name: str, tokens: int) -> str:

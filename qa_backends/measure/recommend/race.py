@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
-from qa_backends.errors import InputError, QAError
-from qa_backends.measure.benchmark.contestants import BackendContestant, ContestantFailedError, Reference
+from qa_backends.errors import InputError
+from qa_backends.measure.benchmark.contestants import BackendContestant, ContestantFailedError, Reference, charged_to
 from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.quality.datasets import own_questions
@@ -81,7 +81,8 @@ class Race:
     def _read(self, candidate: Candidate, turn: Turn) -> None:
         contestant = self._contestant(candidate)
         try:
-            _load(contestant, turn)
+            with charged_to(contestant.name):
+                contestant.load(turn)
             cold = reading(turn, contestant, self._asked)
             if least_turns_s(sum(cold.values()) / 1000) > self._wish.seconds:
                 candidate.ms = cold
@@ -146,7 +147,8 @@ class Race:
     ) -> Heat | None:
         """What there is in the end; ``None`` where five rounds do not fit."""
         for each in contestants:
-            _load(each, turn)
+            with charged_to(each.name):
+                each.load(turn)
         self._search.left_s = 0.0
         self._progress.say(f"{what}: {len(contestants)} warm up …")
         found: Heat | None = None
@@ -208,11 +210,3 @@ class Race:
                 each.out = str(failed)
             elif each.slower_than == failed.name:
                 each.out = each.slower_than = ""
-
-
-def _load(contestant: Contestant, turn: Turn) -> None:
-    """Raises ContestantFailedError where it cannot be loaded."""
-    try:
-        contestant.load(turn)
-    except QAError as error:
-        raise ContestantFailedError(contestant.name, error) from error

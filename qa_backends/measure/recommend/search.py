@@ -127,6 +127,17 @@ class Search:
         """Those that were timed, the quickest first."""
         return sorted((each for each in self.candidates if each.ms), key=lambda each: each.whole_ms)
 
+    @property
+    def ranked(self) -> list[Candidate]:
+        """All of them: those that were timed, the quickest first, before the others."""
+        return sorted(self.candidates, key=lambda each: (not each.ms, each.whole_ms))
+
+    def standing(self, candidate: Candidate) -> str:
+        """Why it is out, if it is, or what it came to."""
+        if candidate.name == self.advised:
+            return "advised"
+        return candidate.out or ("a tie with the advised one" if candidate.name in self.tied else "")
+
 
 def advice(search: Search) -> str:
     """The answer, in a sentence or two; empty while it is not known."""

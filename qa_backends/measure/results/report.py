@@ -134,8 +134,9 @@ def _overhead(overhead: Overhead) -> str:
         raise _lacking(f"the app's own cost at {SHOWN_AT} tokens")
     most = max(each.share_of_model for each in overhead.rows)
     return (
-        f"The app's own cost at {SHOWN_AT} tokens is {at.own_ms:.2f} ms a question, of which the tokenizer library's "
-        f"call takes {at.tokenizer_call_ms:.2f}; at no length is it more than {most:.1%} of the baseline's model time."
+        f"The app's own cost at {SHOWN_AT} tokens is {at.own_ms:.2f} ms a question: {at.tokenise_ms:.2f} to tokenise, "
+        f"for which the tokenizer library would take {at.tokenizer_call_ms:.2f}, {at.decode_ms:.2f} to decode, and "
+        f"{at.bookkeeping_ms:.2f} around it; at no length is it more than {most:.1%} of the baseline's model time."
     )
 
 

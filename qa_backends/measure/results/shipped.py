@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.checkpoints.sources import weights_hash
 from qa_backends.errors import UnknownBackend
-from qa_backends.measure.benchmark.plan import REFERENCE_RUNS, REFERENCES, SHOWN_AT
+from qa_backends.measure.benchmark.plan import REFERENCES, SHOWN_AT
 from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, sha256_of
 from qa_backends.measure.results.files import read_benchmark, read_quality
 from qa_backends.paths import ACCURACY, BENCHMARK
@@ -35,7 +35,7 @@ def measured_on_current_weights(record: BenchmarkRecord) -> bool:
     """
     family, _, name = record.backend.rpartition("/")
     try:
-        backend = catalog.backend(REFERENCE_RUNS.get(name, name))
+        backend = catalog.backend(REFERENCES[name].runs if name in REFERENCES else name)
         current = checkpoint_hash(catalog.family(family), backend)
     except UnknownBackend:
         return False

@@ -21,7 +21,7 @@ from qa_backends.progress import Progress
 from qa_backends.web.accuracy import html
 from qa_backends.web.accuracy.shown import DATA, OWN_FILE, Shown, said_of, shipped, shipped_commands
 from qa_backends.web.ask.share import CODE_BOX
-from qa_backends.web.ask.tab import PRIVATE, AskTab, offer
+from qa_backends.web.ask.tab import FOLLOWED, PRIVATE, AskTab, offer
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
@@ -122,7 +122,7 @@ class AccuracyTab:
     def _wire(self) -> None:
         self._data.change(lambda data: gr.File(visible=data == OWN_FILE), self._data, self._file, **PRIVATE)
         for choice in (self._family, self._device):
-            choice.input(offer, [self._family, self._device, self._backends], self._backends, queue=False, **PRIVATE)
+            choice.input(offer, [self._family, self._device, self._backends], self._backends, queue=False, **FOLLOWED)
         chosen = [self._backends, self._family, self._device, self._data, self._file, self._limit]
         said_by: list[Any] = [self._backends, self._family, self._device, self._data, self._limit]
         gr.on([each.change for each in said_by], lambda *values: gr.Accordion(label=said_of(*values)), said_by,
@@ -134,7 +134,7 @@ class AccuracyTab:
                           concurrency_limit=16, **PRIVATE)  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
         for compared in (self._one, self._other):
-            compared.input(self.show, [self._measured, self._one, self._other], self._differing, **PRIVATE)
+            compared.input(self.show, [self._measured, self._one, self._other], self._differing, **FOLLOWED)
 
     def wire_ask(self, tab: AskTab, tabs: gr.Tabs) -> None:
         """A click on a differing question asks it in the first tab, of the same two backends."""

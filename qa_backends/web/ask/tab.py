@@ -42,6 +42,8 @@ WAITING_ROOM = 16
 """Questions that may be under way or waiting at once; the next ones wait in Gradio's own queue."""
 RUN_TOGETHER: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": WAITING_ROOM}
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+FOLLOWED: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}
+"""For what a control shows at once: a change made while the last is drawn is drawn after it, not dropped."""
 LONGER_SECONDS = 180.0
 HOW_TO_READ = (
     "A time is the median of whole answers (tokenise, model, decode). The backends take turns until the fastest one's "
@@ -180,7 +182,7 @@ class AskTab:
         self._address.change(None, [self._address, self._context], None, js=scripts.SET_ADDRESS)
         self._open.upload(self.open_text, self._open, [self._context, self._result], queue=False, **PRIVATE)
         for choice in (self._family, self._device):
-            choice.input(offer, [self._family, self._device, self._backends], self._backends, queue=False, **PRIVATE)
+            choice.input(offer, [self._family, self._device, self._backends], self._backends, queue=False, **FOLLOWED)
         for chosen in (self._backends, self._family, self._device):
             chosen.change(
                 lambda names, family, device: gr.Accordion(label=said(names, family, device)),

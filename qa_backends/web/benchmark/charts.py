@@ -11,11 +11,12 @@ from qa_backends.web.benchmark.bars import Bars, Part
 from qa_backends.web.benchmark.bars import chart as bar_chart
 from qa_backends.web.benchmark.dots import Dot
 from qa_backends.web.benchmark.dots import chart as dot_chart
+from qa_backends.web.benchmark.shown import MOST
 from qa_backends.web.shared.charts import axis_title, plain
 from qa_backends.web.shared.lines import Axis, Line, add, coinciding
 from qa_backends.web.shared.lines import chart as line_chart
 from qa_backends.web.shared.palette import PART_OPACITY, colour, faint, title_of
-from qa_backends.web.shared.wording import milliseconds, size, step_facts, step_ratios
+from qa_backends.web.shared.wording import milliseconds, size, step_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from qa_backends.measure.benchmark.plan import BenchmarkPlan
     from qa_backends.measure.results.records import BenchmarkRecord as Record
 
-MOST_SHADED = 6
-"""Lines whose bands up to p90 can be told apart; of more they are left out."""
 MOST_STRETCHED = 2.0
 """Lines and dots may become so many times as high as they are, to be as high as the chart beside them."""
 PART_NAMES = {"tokenise": "tokenise", "forward": "model", "decode": "decode"}
@@ -80,7 +79,7 @@ def latency(records: Sequence[Record], *, log: bool) -> go.Figure | None:
     if not found:
         return None
     shown = [record for _, own in found for record in own]
-    floors, shaded = _floors(found), len(found) <= MOST_SHADED
+    floors, shaded = _floors(found), len(found) <= MOST  # of more, bands cannot be told apart
     values = [(shaded and record.p90_ms) or record.p50_ms for record in shown]
     values += [ms for _, _, floor in floors for ms in floor]
     up, lines = Axis.up(values, log=log), [line for line, _ in found]
@@ -163,12 +162,23 @@ def ladder(records: Sequence[Record], at: int, height: float = 0) -> go.Figure |
     if not steps:
         return None
     rows = [
-        Bars(_title(record), record.name, (step_facts(record), *step_ratios(record).split("<br>")),
+        Bars(_title(record), record.name, (step_facts(record), *_ratios(record, above)),
              ((Part(record.p50_ms, 1.0, milliseconds(record.p50_ms)),),))
-        for record in steps
+        for above, record in zip([None, *steps], steps, strict=False)
     ]  # fmt: skip
     most = 1.02 * max(record.p50_ms for record in steps)
     return bar_chart(f"Step by step, at {at} tokens", "", rows, most=most, unit=" ms", height=height)
+
+
+def _ratios(record: Record, above: Record | None) -> list[str]:
+    """Against the baseline and, where that is another, against the step before: by its name, unless it stands above."""
+    whole, last = record.against_baseline, record.against_previous
+    said = [f"{whole.ratio} to the baseline"] if whole else []
+    if last and (whole is None or last.backend != whole.backend):
+        there = above is not None and above.backend == last.backend
+        step = "the step before" if there else title_of(last.backend.rpartition("/")[2])
+        said.append(f"{last.ratio} to {step}")
+    return said or ["what the others are measured against"]
 
 
 def parts(records: Sequence[Record], at: int, height: float = 0) -> go.Figure | None:

@@ -45,10 +45,8 @@ def table(search: Search) -> str:
         Column("against pipeline"), Column("F1, SQuAD"), Column("F1, other texts"), Column("loaded,", "MB"),
         Column("loading,", "s"), Column("standing", number=False),
     )  # fmt: skip
-    raced = search.raced
-    ordered = [*raced, *(each for each in search.candidates if each not in raced)]
     return table_of("fastest", "Every backend that was looked at", "backend", head,
-                    [_cells(search, each) for each in ordered])  # fmt: skip
+                    [_cells(search, each) for each in search.ranked])  # fmt: skip
 
 
 def _cells(search: Search, each: Candidate) -> list[Cell]:
@@ -62,7 +60,7 @@ def _cells(search: Search, each: Candidate) -> list[Cell]:
         _f1(each.here),
         number(each.memory_bytes / 1e6 if each.memory_bytes is not None else None),
         number(each.load_ms / 1000 if each.load_ms is not None else None, 1),
-        text(_standing(search, each)),
+        text(search.standing(each)),
     ]
 
 
@@ -79,35 +77,18 @@ def _f1(f1: F1 | None) -> Cell:
     return with_interval(f"{f1.value:.1f}", f1.difference.spelt() if f1.difference else "", f1.value)
 
 
-def _standing(search: Search, each: Candidate) -> str:
-    if each.name == search.advised:
-        return "advised"
-    return each.out or ("a tie with the advised one" if each.name in search.tied else "")
-
-
 def chart(search: Search) -> go.Figure | None:
     """F1 against latency of all that were timed, with the frontier; ``None`` while none was."""
-    raced = search.raced
-    shipped = all(each.shipped for each in raced)
-    known = [(each, each.shipped if shipped else each.here) for each in raced]
-    dots = [
-        Dot(
-            each.title if each.turns else f"{each.title} ≈",
-            each.name,
-            each.whole_ms,
-            f1.value,
-            f1.interval,
-            _loaded(each),
-        )
-        for each, f1 in known
-        if f1
-    ]
-    if not dots:
+    shipped = all(each.shipped for each in search.raced)
+    known = [(each, f1) for each in search.raced if (f1 := each.shipped if shipped else each.here)]
+    if not known:
         return None
-    (data, n), *_ = [(f1.data, f1.n) for _, f1 in known if f1]
-    said = f"{search.wish.raced_on}; F1 over {n:,} questions, {TITLES[data]}, 95 % intervals; line: the frontier"
-    return dot_chart("F1 against latency, raced here", said, dots)
+    _, f1 = known[0]
+    said = f"{search.wish.raced_on}; F1 over {f1.n:,} questions, {TITLES[f1.data]}, 95 % intervals; line: the frontier"
+    return dot_chart("F1 against latency, raced here", said, [_dot(*each) for each in known])
 
 
-def _loaded(each: Candidate) -> str:
-    return "–" if each.memory_bytes is None else f"{each.memory_bytes / 1e6:.0f} MB loaded"
+def _dot(each: Candidate, f1: F1) -> Dot:
+    title = each.title if each.turns else f"{each.title} ≈"
+    loaded = "–" if each.memory_bytes is None else f"{each.memory_bytes / 1e6:.0f} MB loaded"
+    return Dot(title, each.name, each.whole_ms, f1.value, f1.interval, loaded)

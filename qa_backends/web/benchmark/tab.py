@@ -20,8 +20,8 @@ from qa_backends.measure.results.files import BENCHMARK, as_csv, as_text, read_b
 from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
 from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.web.ask.share import CODE_BOX
-from qa_backends.web.ask.tab import PRIVATE, offer
-from qa_backends.web.benchmark import charts, html
+from qa_backends.web.ask.tab import FOLLOWED, PRIVATE, offer
+from qa_backends.web.benchmark import charts, html, shown
 from qa_backends.web.benchmark.choices import command_of, plan_of, said_of
 from qa_backends.web.benchmark.fastest import Fastest
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
@@ -67,6 +67,7 @@ class _Run:
 
     log: bool
     at: int | None = None
+    names: list[str] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -138,16 +139,22 @@ class BenchmarkTab:
 
     def _draw_charts(self, first: Shown | None) -> None:
         records = first.benchmark.rows if first else ()
-        with gr.Row(elem_classes="qa-view"):
-            self._at = gr.Dropdown(
-                length_choices(records), value=start_at(records), label="Length shown", min_width=160,
-                elem_id="qa-bench-at",
+        at = start_at(records)
+        names = shown.at_first(records, at)
+        with gr.Accordion(shown.said(records, names, at), open=False, elem_id="qa-bench-view") as self._view:
+            self._names = gr.CheckboxGroup(
+                shown.choices(records), value=names, label="Backends in the charts", elem_id="qa-bench-names",
+                elem_classes="qa-backends",
             )  # fmt: skip
-            self._log = gr.Checkbox(False, label="Logarithmic latency", min_width=160)
+            with gr.Row(elem_classes="qa-view"):
+                self._at = gr.Dropdown(
+                    length_choices(records), value=at, label="Length shown", min_width=160, elem_id="qa-bench-at"
+                )
+                self._log = gr.Checkbox(False, label="Logarithmic latency", min_width=160)
         with gr.Column(elem_classes="qa-charts"):
             self._charts = [
                 gr.Plot(figure, show_label=False, elem_id=f"qa-bench-chart-{number}", visible=figure is not None)
-                for number, figure in enumerate(charts.drawn(records, start_at(records), log=False))
+                for number, figure in enumerate(charts.drawn(shown.only(records, names), start_at(records), log=False))
             ]
         self._to_fill = gr.HTML(to_fill(first), elem_id="qa-bench-to-fill")
 
@@ -175,8 +182,10 @@ class BenchmarkTab:
             self._backends, self._family, self._devices, self._lengths, self._batches, self._runs, self._seconds,
             self._mixed, self._reference,
         ]  # fmt: skip
-        outputs = [self._own, self._progress, self._start, self._stop, *self._charts, self._to_fill, self._table,
-                   self._at, self._caption, self._command, self._json, self._csv, self._comparison]  # fmt: skip
+        outputs = [
+            self._own, self._progress, self._start, self._stop, *self._charts, self._to_fill, self._table, self._view,
+            self._at, self._names, self._caption, self._command, self._json, self._csv, self._comparison,
+        ]  # fmt: skip
         self._start.click(self.start, [self._log, *chosen], outputs, trigger_mode="once", concurrency_id="bench",
                           concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE)  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
@@ -185,12 +194,13 @@ class BenchmarkTab:
             [self._family, self._backends],
             self._backends,
             queue=False,
-            **PRIVATE,
+            **FOLLOWED,
         )
         gr.on([each.change for each in chosen], lambda *values: gr.Accordion(label=said_of(plan_of(*values))), chosen,
               self._options, queue=False, **PRIVATE)  # fmt: skip
-        for control in (self._at, self._log):
-            control.input(self.redraw, [self._own, self._at, self._log], self._charts, **PRIVATE)
+        view: list[Any] = [self._at, self._log, self._names]
+        for control in view:
+            control.input(self.redraw, [self._own, *view], [self._view, *self._charts], **FOLLOWED)
         self._open.upload(self.compare, [self._own, self._open], self._comparison, **PRIVATE)
 
     def start(
@@ -201,7 +211,7 @@ class BenchmarkTab:
         session = request.session_hash or ""
         run = self._under_way[session] = _Run(log=log)
         state: Sweep | None = None
-        shown = 0
+        drawn = 0
         ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
         yield {
             self._comparison: "", self._progress: running(0, 0, "Starting …"),
@@ -218,8 +228,8 @@ class BenchmarkTab:
                 lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=run.stop.is_set)
             ):
                 stop = gr.Button(interactive=bool(state.status) and not run.stop.is_set())
-                grown = self._grown(state, run) if len(state.records) > shown else {}
-                shown = len(state.records)
+                grown = self._grown(state, run) if len(state.records) > drawn else {}
+                drawn = len(state.records)
                 yield {self._progress: html.progress(state), self._stop: stop, **grown}
         except QAError as error:
             yield {self._progress: problem(str(error)), **ended}
@@ -238,12 +248,15 @@ class BenchmarkTab:
         """Everything that shows the records, as the visitor has chosen to look at them meanwhile."""
         own = Shown(state.benchmark(), OWN)
         at = run.at if run.at in lengths_of(state.records) else start_at(state.records)
+        names = run.names or shown.at_first(state.records, at)
         return {
             self._own: own,
-            **dict(zip(self._charts, plots(state.records, at, log=run.log), strict=True)),
+            **dict(zip(self._charts, plots(shown.only(state.records, names), at, log=run.log), strict=True)),
             self._to_fill: to_fill(own),
             self._table: html.table(state.records),
+            self._view: gr.Accordion(label=shown.said(state.records, names, at)),
             self._at: gr.Dropdown(length_choices(state.records), value=at),
+            self._names: gr.CheckboxGroup(shown.choices(state.records), value=names),
             self._caption: html.caption(own.benchmark, OWN),
             self._command: command_of(own.benchmark),
         }
@@ -254,29 +267,32 @@ class BenchmarkTab:
             run.stop.set()
         return gr.Button(interactive=False)
 
-    def redraw(self, own: Shown | None, at: int | None, log: bool, request: gr.Request) -> list[Any]:
+    def redraw(self, own: Shown | None, at: int | None, log: bool, names: list[str], request: gr.Request) -> list[Any]:
         """The charts as the visitor wants them; a benchmark under way goes on drawing them so."""
+        there = own or shipped()
+        records = there.benchmark.rows if there else ()
+        at = int(at or start_at(records))
         if run := self._under_way.get(request.session_hash or ""):
-            run.at, run.log = at, log  # drawn so with the next measurement: not now, while something is timed
-            return [gr.skip() for _ in self._charts]
-        shown = own or shipped()
-        records = shown.benchmark.rows if shown else ()
-        return plots(records, int(at or start_at(records)), log=log)
+            # Drawn so with the next measurement: not now, while something is timed.
+            run.at, run.log, run.names = at, log, names
+            return [gr.skip() for _ in (self._view, *self._charts)]
+        view = gr.Accordion(label=shown.said(records, names, at))
+        return [view, *plots(shown.only(records, names), at, log=log)]
 
     def compare(self, own: Shown | None, path: str) -> str:
         """An opened file beside what is shown. ``path`` is where Gradio put the upload, not one from the request."""
-        shown = own or shipped()
-        if shown is None:
+        there = own or shipped()
+        if there is None:
             return problem("There is nothing to compare with yet. Start a benchmark first.")
         try:
             then = read_benchmark(Path(path))
-            return html.compared(then, changes(then, shown.benchmark), Path(path).name)
+            return html.compared(then, changes(then, there.benchmark), Path(path).name)
         except QAError as error:
             return problem(str(error))
 
-    def _files(self, shown: Shown) -> tuple[str, str]:
+    def _files(self, measured: Shown) -> tuple[str, str]:
         """The measurement as JSON and as CSV to download."""
-        content = {WHOLE: as_text(BENCHMARK, shown.benchmark), FLAT: as_csv(shown.benchmark.rows)}
+        content = {WHOLE: as_text(BENCHMARK, measured.benchmark), FLAT: as_csv(measured.benchmark.rows)}
         whole, flat = self._downloads.write(content)
         return whole, flat
 
@@ -289,9 +305,9 @@ def plots(records: Sequence[BenchmarkRecord], at: int, *, log: bool) -> list[Any
     ]
 
 
-def to_fill(shown: Shown | None) -> str:
+def to_fill(measured: Shown | None) -> str:
     """Which charts are left out, in a sentence that says what to measure for them."""
-    wanted = charts.to_fill(shown.benchmark.plan, shown.benchmark.rows) if shown else []
+    wanted = charts.to_fill(measured.benchmark.plan, measured.benchmark.rows) if measured else []
     return f'<p class="qa-soft">Not drawn here: {"; ".join(wanted)}.</p>' if wanted else ""
 
 

@@ -99,10 +99,8 @@ def title_of(backend: str, device: str = "cpu") -> str:
 
     One that this version does not know, as in somebody's file, is called by its name.
     """
-    title = REFERENCES.get(backend)
-    if title is None:
-        try:
-            title = catalog.backend(backend).title
-        except UnknownBackend:
-            title = backend
+    try:
+        title = REFERENCES[backend].title if backend in REFERENCES else catalog.backend(backend).title
+    except UnknownBackend:
+        title = backend
     return title if device == "cpu" else f"{title}, GPU"

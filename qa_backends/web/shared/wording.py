@@ -55,12 +55,3 @@ def step_facts(record: BenchmarkRecord) -> str:
     """A step of the ladder by itself: latency, size, F1."""
     quality = f" · F1 {record.quality.f1:.1f}" if record.quality else ""
     return f"{milliseconds(record.p50_ms)} · {size(record)}{quality}"
-
-
-def step_ratios(record: BenchmarkRecord) -> str:
-    """A step of the ladder against the baseline and, a line below, against the step before, where that is another."""
-    whole, last = record.against_baseline, record.against_previous
-    if whole is None:
-        return "what the others are measured against" if last is None else f"{last.ratio} to the step before"
-    same = last is None or last.backend == whole.backend
-    return f"{whole.ratio} to the baseline" + ("" if same or last is None else f"<br>{last.ratio} to the step before")

@@ -1,5 +1,5 @@
 """The command line: ``list``, ``answer``, ``evaluate``, ``build``, ``bench``, ``recommend``, ``record``, ``report``,
-``train``.
+``serve``, ``train``.
 
 Exit codes: 0; 2 for bad usage or input; 1 for failure. Errors are one line on stderr; ``--debug`` shows the traceback.
 """
@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from qa_backends.commands import asking, building, measuring, recommending, training
+from qa_backends.commands import asking, building, measuring, recommending, serving, training
 from qa_backends.commands.terminal import errors
 from qa_backends.errors import InputError, QAError
 
@@ -19,7 +19,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for commands in (asking, measuring, recommending, building):
+for commands in (asking, measuring, recommending, building, serving):
     app.add_typer(commands.app)
 app.add_typer(training.app, name="train")
 

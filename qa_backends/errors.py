@@ -17,8 +17,8 @@ class QAError(Exception):
     """Root of the tree. ``str(error)`` is a sentence that can be shown as it is."""
 
 
-class InputError(QAError):
-    """The question, text or options cannot be used."""
+class InputError(QAError, ValueError):
+    """The question, text or options cannot be used; a ``ValueError`` too, as a program expects of unusable values."""
 
 
 class UnknownBackend(InputError):

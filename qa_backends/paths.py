@@ -6,7 +6,9 @@ import os
 import tempfile
 from pathlib import Path
 
-ASSETS = Path(__file__).resolve().parent.parent / "assets"
+_HERE = Path(__file__).resolve().parent
+ASSETS = next((each for each in (_HERE / "assets", _HERE.parent / "assets") if each.is_dir()), _HERE.parent / "assets")
+"""Beside the package in the project, inside it where the project was installed."""
 MODELS = ASSETS / "models"
 EXAMPLES = ASSETS / "examples.json"
 OWN_QUESTIONS = ASSETS / "questions.json"

@@ -10,6 +10,7 @@ from contracts import check_backend
 from helpers import QUESTION, TEXT
 
 from qa_backends import catalog
+from qa_backends.artefacts.steps import chain_of
 from qa_backends.catalog import Backend, Family
 from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed
@@ -20,13 +21,20 @@ MINILM = catalog.family("minilm")
 FAKES = [each for each in catalog.every_backend() if each.engine == "fake" and each.checkpoint == catalog.BASELINE]
 COVERED = (*catalog.BACKENDS, *FAKES)
 SLOW = ("torch_compile",)
-"""Engines that take a minute to load: their tests are in the slow group."""
+"""Engines that take a minute to load."""
+
+
+def slow(backend: Backend) -> bool:
+    """Whether its test is in the slow group: INT8 is gated by all shipped questions when it is built."""
+    return backend.engine in SLOW or any(step.least_agreement for step in chain_of(backend.artefact))
+
+
 CASES = [
     pytest.param(
         backend,
         device,
         id=f"{backend.name} on {device}",
-        marks=[pytest.mark.gpu] * (device == "cuda") + [pytest.mark.slow] * (backend.engine in SLOW),
+        marks=[pytest.mark.gpu] * (device == "cuda") + [pytest.mark.slow] * slow(backend),
     )
     for backend in COVERED
     for device in backend.runs_on

@@ -22,12 +22,13 @@ FLOORS = (
     ("measure", "training"),
     ("asking",),
     ("web",),
+    ("serving",),
     ("commands",),
     ("cli",),
     ("__main__",),
 )
 """From the ground up. A room imports itself and the floors below, never a neighbour on its own floor."""
-ONLY_FOR = {"training": ("commands",), "gradio": ("web", "app")}
+ONLY_FOR = {"training": ("commands",), "gradio": ("web", "serving", "app")}
 """Who may import these, besides themselves."""
 HEAVY = ("torch", "onnx", "onnxruntime", "transformers", "optimum", "gradio")
 HEAVY_AT_ONCE = ("training", "web", "app")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qa_backends.contract import Answer, FloatArray, IntArray, Query, ReaderSettings, Span, SpanLogits, Windows
+from qa_backends.contract import Answer, FloatArray, Query, ReaderSettings, Span, SpanLogits, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def decode(query: Query, windows: Windows, logits: SpanLogits, settings: ReaderS
     confidence = _share(score if answered else null_score, [*scores.values(), null_score])
     if not answered:
         return Answer("", None, score, null_score, confidence)
-    span = Span(start, _whole_character(query.context, end))
+    span = Span(start, whole_character(query.context, end))
     return Answer(query.context[span.start : span.end], span, score, null_score, confidence)
 
 
@@ -52,24 +52,32 @@ def best_spans(windows: Windows, logits: SpanLogits, settings: ReaderSettings) -
     A span seen twice counts once, with its higher score: in overlapping windows, or by tokens that share a character.
     """
     scores: dict[tuple[int, int], float] = {}
-    for first in range(0, windows.n_windows, WINDOWS_AT_ONCE):
-        at = slice(first, first + WINDOWS_AT_ONCE)
-        found = _best_of(windows.offsets[at], windows.answerable[at], logits.start[at], logits.end[at], settings)
-        for span, score in found:
-            scores[span] = max(score, scores.get(span, score))
+    for window, first, last, score in top_spans(windows, logits, settings.max_answer_tokens, SPANS_PER_WINDOW):
+        span = int(windows.offsets[window, first, 0]), int(windows.offsets[window, last, 1])
+        scores[span] = max(score, scores.get(span, score))
     return scores
 
 
-def _best_of(
-    offsets: IntArray, answerable: NDArray[np.bool_], start: FloatArray, end: FloatArray, settings: ReaderSettings
-) -> Iterator[tuple[tuple[int, int], float]]:
-    """The best spans of a few windows, by a table of every start and every length at once.
+def top_spans(windows: Windows, logits: SpanLogits, widest: int, count: int) -> Iterator[tuple[int, int, int, float]]:
+    """The ``count`` best spans of each window, of at most ``widest`` tokens, unsorted: the window, the span's first and
+    last token in it, and start logit + end logit."""
+    for done in range(0, windows.n_windows, WINDOWS_AT_ONCE):
+        at = slice(done, done + WINDOWS_AT_ONCE)
+        for window, first, last, score in _top_of(
+            windows.answerable[at], logits.start[at], logits.end[at], min(widest, windows.seq_len), count
+        ):
+            yield done + window, first, last, score
+
+
+def _top_of(
+    answerable: NDArray[np.bool_], start: FloatArray, end: FloatArray, widest: int, count: int
+) -> Iterator[tuple[int, int, int, float]]:
+    """Of a few windows, by a table of every start and every length at once.
 
     One question's decoding is a dozen small steps, each on code and data that the model has just pushed out of the
     caches; so steps are few, and the winners, being few, are read in plain Python.
     """
     n, seq_len = start.shape
-    widest = min(settings.max_answer_tokens, seq_len)
     starts = np.where(answerable, start, LOWEST)
     ends = np.full((n, seq_len + widest - 1), LOWEST)
     np.copyto(ends[:, :seq_len], end, where=answerable)
@@ -77,14 +85,14 @@ def _best_of(
     row, step = ends.strides
     following = np.ndarray((n, seq_len, widest), ends.dtype, ends, strides=(row, step, step))
     table = (starts[:, :, None] + following).reshape(n, -1)
-    count = min(SPANS_PER_WINDOW, table.shape[1])
+    count = min(count, table.shape[1])
     top = table.argpartition(table.shape[1] - count, axis=1)[:, -count:]
     for window, places in enumerate(top.tolist()):
         for place in places:
             score = float(table[window, place])
             if math.isfinite(score):
                 first, length = divmod(place, widest)
-                yield (int(offsets[window, first, 0]), int(offsets[window, first + length, 1])), score
+                yield window, first, first + length, score
 
 
 def _share(score: float, against: Sequence[float]) -> float:
@@ -93,7 +101,7 @@ def _share(score: float, against: Sequence[float]) -> float:
     return math.exp(score - highest) / math.fsum(math.exp(each - highest) for each in against)
 
 
-def _whole_character(context: str, end: int) -> int:
+def whole_character(context: str, end: int) -> int:
     """``end`` moved past marks of the last letter (category Mn), which a tokenizer that strips accents leaves out."""
     while end < len(context) and unicodedata.category(context[end]) == "Mn":
         end += 1

@@ -26,10 +26,10 @@ from qa_backends.contract import (
 from qa_backends.errors import InputError
 from qa_backends.reader.decode import decode
 from qa_backends.reader.tokens import Tokens
-from qa_backends.reader.windows import by_tokens, cut
+from qa_backends.reader.windows import by_tokens, cut, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from qa_backends.contract import IntArray
     from qa_backends.reader.tokens import SubwordTokenizer
@@ -103,6 +103,14 @@ class Reader:
         self.settings = settings
         self._tokenizer = tokenizer
 
+    def with_settings(self, settings: ReaderSettings) -> Reader:
+        """The same tokenizer, another way to cut and to choose."""
+        return Reader(self._tokenizer, settings)
+
+    def within_word(self, token: int) -> bool:
+        """Whether the token goes on with the word of the token before it."""
+        return self._tokenizer.within_word(token)
+
     def prepare(self, query: Query) -> Prepared:
         """Checks, tokenises and cuts the query.
 
@@ -124,6 +132,12 @@ class Reader:
         began = time.perf_counter()
         windows = self._cut(self._tokenizer.encode_pairs(queries, self.settings.max_question_tokens))
         return Prepared(tuple(queries), windows, time.perf_counter() - began)
+
+    def join(self, prepared: Sequence[Prepared]) -> Prepared:
+        """What was prepared apart, to be read together."""
+        windows = joined([each.windows for each in prepared], self._tokenizer.frame.pad)
+        queries = tuple(query for each in prepared for query in each.queries)
+        return Prepared(queries, windows, sum(each.tokenise_s for each in prepared))
 
     def of_length(self, query: Query, length: int) -> Query:
         """The query with its text cut so that question and text make exactly ``length`` tokens, special ones included.
@@ -181,16 +195,19 @@ class Reader:
         return Read(answers, times, computed)
 
     def _decode(self, prepared: Prepared, logits: SpanLogits) -> tuple[Answer, ...]:
-        windows, queries = prepared.windows, prepared.queries
-        if len(queries) == 1:
-            return (decode(queries[0], windows, logits, self.settings),)
-        bounds = np.searchsorted(windows.query_index, np.arange(len(queries) + 1))
-        answers = []
-        for query, first, last in zip(queries, bounds, bounds[1:], strict=False):
-            own = windows.select(np.arange(first, last))
-            part = SpanLogits(logits.start[first:last, : own.seq_len], logits.end[first:last, : own.seq_len])
-            answers.append(decode(query, own, part, self.settings))
-        return tuple(answers)
+        return tuple(decode(query, own, part, self.settings) for query, own, part in of_each(prepared, logits))
+
+
+def of_each(prepared: Prepared, logits: SpanLogits) -> Iterator[tuple[Query, Windows, SpanLogits]]:
+    """Each query with its own windows and their logits."""
+    windows, queries = prepared.windows, prepared.queries
+    if len(queries) == 1:
+        yield queries[0], windows, logits
+        return
+    bounds = np.searchsorted(windows.query_index, np.arange(len(queries) + 1))
+    for query, first, last in zip(queries, bounds, bounds[1:], strict=False):
+        own = windows.select(np.arange(first, last))
+        yield query, own, SpanLogits(logits.start[first:last, : own.seq_len], logits.end[first:last, : own.seq_len])
 
 
 def run_in_batches(

@@ -57,6 +57,7 @@ class SubwordTokenizer:
             self._tokenizer.no_padding()
             self.frame = read_frame(self._tokenizer)
             self._words = Words.of(self._tokenizer)
+            self._inside = self._ids_within_words()
         except Exception as error:  # the tokenizers package raises bare Exception, whatever is wrong with the file
             raise ArtefactError(
                 f"{path} cannot be read as a tokenizer ({error}). Fetch the checkpoint again."
@@ -68,6 +69,15 @@ class SubwordTokenizer:
         if self._words and (found := self._words.encode(text)):
             return Tokens(*found)
         return _tokens(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def within_word(self, token: int) -> bool:
+        """Whether the token goes on with the word of the token before it."""
+        return token in self._inside
+
+    def _ids_within_words(self) -> frozenset[int]:
+        prefix = getattr(self._tokenizer.model, "continuing_subword_prefix", None)
+        vocabulary = self._tokenizer.get_vocab(with_added_tokens=False) if prefix else {}
+        return frozenset(number for piece, number in vocabulary.items() if piece.startswith(prefix))
 
     def encode_many(self, texts: Sequence[str]) -> list[Tokens]:
         """Many texts, on all cores."""

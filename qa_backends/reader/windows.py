@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qa_backends.contract import IntArray, ReaderSettings, Windows
+from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from qa_backends.reader.frame import Frame
     from qa_backends.reader.tokens import Tokens
@@ -20,10 +23,16 @@ def pieces(n_context: int, capacity: int, stride: int) -> Iterator[range]:
 
     Starts are ``capacity - stride`` apart, as in the reference implementation of BERT for SQuAD (Devlin et al. 2019),
     so each window's contents can be compared with other readers'.
+
+    Raises:
+        InputError: the stride is as long as what a window holds.
     """
     step = capacity - stride
     if step <= 0:
-        raise ValueError(f"stride {stride} leaves no room to advance in windows of {capacity} context tokens")
+        raise InputError(
+            f"A stride of {stride} leaves no room to advance in windows that hold {capacity} tokens of the text. "
+            "Lower it, or raise the window's length."
+        )
     start = 0
     while True:
         end = min(start + capacity, n_context)
@@ -70,6 +79,31 @@ def cut(pairs: Sequence[tuple[Tokens, Tokens]], frame: Frame, settings: ReaderSe
         windows.offsets[row, first:last] = context.offsets[piece.start : piece.stop]
         windows.answerable[row, first:last] = True
     return windows
+
+
+def joined(parts: Sequence[Windows], pad: int) -> Windows:
+    """All windows in order, padded with the token ``pad`` to the longest; queries are counted on from part to part."""
+    if len(parts) == 1:
+        return parts[0]
+    seq_len = max(each.seq_len for each in parts)
+
+    def stacked(name: str, fill: int) -> NDArray[Any]:
+        arrays = [getattr(each, name) for each in parts]
+        shape = (sum(len(each) for each in arrays), seq_len, *arrays[0].shape[2:])
+        whole = np.full(shape, fill, dtype=arrays[0].dtype)
+        for end, each in zip(np.cumsum([len(each) for each in arrays]), arrays, strict=True):
+            whole[end - len(each) : end, : each.shape[1]] = each
+        return whole
+
+    firsts = np.cumsum([0, *(int(each.query_index[-1]) + 1 for each in parts)])
+    return Windows(
+        input_ids=stacked("input_ids", pad),
+        attention_mask=stacked("attention_mask", 0),
+        token_type_ids=None if parts[0].token_type_ids is None else stacked("token_type_ids", 0),
+        offsets=stacked("offsets", 0),
+        answerable=stacked("answerable", 0),
+        query_index=np.concatenate([each.query_index + first for each, first in zip(parts, firsts, strict=False)]),
+    )
 
 
 def by_tokens(windows: Windows, *, max_tokens: int, max_padding: float = 1.0) -> Iterator[IntArray]:

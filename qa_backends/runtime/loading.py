@@ -25,9 +25,10 @@ from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.runtime.cost import LoadCost, load_measured
 from qa_backends.runtime.memory import Closable, Memory, default_budget
-from qa_backends.runtime.turns import FairLock, Turn, on_engine_thread, translated
+from qa_backends.runtime.turns import FairLock, Quiet, Turn, on_engine_thread, translated
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
@@ -65,39 +66,47 @@ class Runtime:
     """
 
     def __init__(self, *, budget_bytes: int | None = None, progress: Progress = UNWATCHED) -> None:
-        """``budget_bytes`` of weights on each device; by default what ``memory.default_budget`` says of it."""
-        self._progress = progress
+        """``budget_bytes`` of weights on each device; by default what ``memory.default_budget`` says of it.
+        ``progress`` hears of what is prepared for those who brought none of their own."""
+        self.progress = progress
         self._memory: dict[str, Memory[Key, Closable]] = {
             device: Memory(budget_bytes or default_budget(device)) for device in devices()
         }
         self._readers: dict[Family, Reader] = {}
         self._build_s: defaultdict[tuple[Key, str], float] = defaultdict(float)
         self._lock = FairLock()
+        self._quiet = Quiet()
 
     def ahead(self) -> int:
         """How many turns there are before one that would be asked for now."""
         return self._lock.ahead()
 
     @contextmanager
-    def turn(self, device: str, progress: Progress | None = None) -> Iterator[Turn]:
+    def turn(self, device: str, progress: Progress | None = None, *, timed: bool = True) -> Iterator[Turn]:
         """The machine, alone, to work on ``device``. Waiting for earlier turns is the turn's ``wait_s``.
 
-        ``progress`` is told how many are ahead and what is being prepared, in place of the runtime's own.
+        ``progress`` is told how many are ahead and what is being prepared, in place of the runtime's own. Unless the
+        turn is ``timed``, others may prepare their own meanwhile, see ``beside``.
 
         Raises:
             InputError: there is no such device here.
             Cancelled: ``progress`` says to stop.
         """
         check_device(device)
-        watched = progress or self._progress
+        watched = progress or self.progress
         began = time.perf_counter()
         self._lock.acquire(
             lambda ahead: watched.say(f"Waiting: {ahead} question{'s' if ahead > 1 else ''} ahead of yours …")
         )
         try:
-            yield Turn(self, device, time.perf_counter() - began, watched)
+            with self._quiet.timed() if timed else nullcontext():
+                yield Turn(self, device, time.perf_counter() - began, watched)
         finally:
             self._lock.release()
+
+    def beside(self) -> AbstractContextManager[None]:
+        """For work that needs no turn, such as tokenising: waits while a turn is timed, and holds up the next."""
+        return self._quiet.beside()
 
     def loaded(self, device: str) -> list[str]:
         """Names, as in ``family/backend``, of what is loaded on the device, least recently used first."""
@@ -106,7 +115,7 @@ class Runtime:
     def reader(self, family: Family, progress: Progress | None = None) -> Reader:
         """The family's reader; the baseline's tokenizer serves the whole family."""
         if family not in self._readers:
-            folder = _checkpoint(family.source(catalog.BASELINE), progress or self._progress)
+            folder = _checkpoint(family.source(catalog.BASELINE), progress or self.progress)
             self._readers[family] = Reader(SubwordTokenizer(folder), family.settings)
         return self._readers[family]
 
@@ -157,7 +166,7 @@ class Runtime:
             BackendUnavailable, ArtefactError: see ``Engine.load`` and ``artefacts.build``.
             BackendFailed: the engine failed in a way of its own.
         """
-        watched = progress or self._progress
+        watched = progress or self.progress
         found = self.hold(
             family,
             backend.name,
@@ -205,7 +214,7 @@ class Runtime:
 
     def size_of(self, family: Family, backend: Backend, device: str) -> int:
         """Bytes that the backend takes of the budget; it is made for that, if it was not."""
-        return self._size(family, backend, device, self._progress)
+        return self._size(family, backend, device, self.progress)
 
     def build_s(self, family: Family, backend: Backend, device: str) -> float:
         """Seconds that building what the backend runs took this process, without downloads and packing; 0 where it was

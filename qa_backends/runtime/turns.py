@@ -20,7 +20,7 @@ from qa_backends.contract import BATCH_TOKENS, Reading
 from qa_backends.errors import BackendFailed, QAError
 from qa_backends.limits import limit_threads
 from qa_backends.progress import Cancelled
-from qa_backends.reader.reader import length_batches
+from qa_backends.reader.reader import length_batches, run_in_batches
 from qa_backends.runtime.telling import TELL_FROM_S, Telling, roughly
 from qa_backends.runtime.warming import consecutive, first_of_each_shape
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.contract import IntArray, Query, Windows
+    from qa_backends.contract import IntArray, Query, SpanLogits, Windows
     from qa_backends.progress import Progress
     from qa_backends.reader.reader import Follow, Prepared, Read, Split
     from qa_backends.runtime.loading import Loaded, Runtime
@@ -90,6 +90,21 @@ class Turn:
             Cancelled: ``progress`` says to stop, which is looked for before every forward call.
         """
         return self._read(family, backend, prepared, split, follow)[1]
+
+    def logits(self, family: Family, backend: Backend, windows: Windows, split: Split | None = None) -> SpanLogits:
+        """One backend's logits ``[n_windows, seq_len]``, of windows that the caller cut and will decode.
+
+        Raises:
+            BackendFailed: the engine failed. It stays loaded, since the windows may be to blame as well as the engine;
+                ``runtime.drop`` unloads it.
+            Cancelled: ``progress`` says to stop, which is looked for before every forward call.
+        """
+        loaded = self.runtime.get(family, backend, self.device, self.progress)
+        batches = split or partial(self._batches, backend)
+        with translated(f"{family.name}/{backend.name}", "answering"):
+            return on_engine_thread(
+                lambda: run_in_batches(loaded.engine.forward, windows, batches, lambda _done: self.progress.check())[0]
+            )
 
     def _read(
         self, family: Family, backend: Backend, prepared: Prepared, split: Split | None, follow: Follow | None
@@ -175,6 +190,41 @@ class FairLock:
         with self._turns:
             self._queue.popleft()
             self._turns.notify_all()
+
+
+class Quiet:
+    """Keeps the cores quiet for turns in which something may be timed: other threads' work waits until they end."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._timed = False
+        self._working = 0
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """For work outside of turns, such as tokenising: begins once no turn is timed."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._timed)
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._working -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """For the holder of a turn: begins once all such work has ended, which is short."""
+        with self._changed:
+            self._timed = True
+            self._changed.wait_for(lambda: not self._working)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._timed = False
+                self._changed.notify_all()
 
 
 @contextmanager

@@ -65,6 +65,6 @@ def test_no_other_file_is_served_beside_the_picture(url: str, asked: str) -> Non
     assert content == PREVIEW.read_bytes() or STYLE.read_bytes() not in content
 
 
-def test_the_picture_says_what_the_page_says() -> None:
+def test_the_picture_says_what_was_recorded() -> None:
     """Where it does not: PYTHONPATH=.:tests python -m browser.draw_preview"""
     assert Image.open(PREVIEW).info[SAYS].split("\n") == list(said())

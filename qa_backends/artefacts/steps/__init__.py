@@ -73,6 +73,9 @@ class Step:
     precision_of: Callable[[Path], str]
     fused_ops: Callable[[Path], dict[str, int]] = _no_fused_ops
     compared_on: tuple[str, ...] = ("cpu",)
+    scaled_by_batch: bool = False
+    """Whether activations are scaled by all that a forward call holds, so that a question's logits hang on its company.
+    """
     settings: Mapping[str, Any] = field(default_factory=dict)
     install: str = "pip install -r requirements.txt"
     """The command that installs the packages."""

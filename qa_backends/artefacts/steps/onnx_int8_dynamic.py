@@ -35,5 +35,6 @@ STEP = Step(
     opened_by="onnxruntime",
     make=make,
     precision_of=precision_of,
+    scaled_by_batch=True,
     settings={"per_channel": True, "seven_bits": seven_bits()},
 )

@@ -1,0 +1,56 @@
+"""``serve``."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Annotated
+
+import typer
+
+from qa_backends import catalog
+from qa_backends.commands.terminal import Device, FamilyName, pick_device
+from qa_backends.errors import BackendUnavailable, InputError
+from qa_backends.measure.results.shipped import preselection
+
+NEEDED = ("prometheus_client", "swagger_ui_bundle")
+app = typer.Typer()
+
+
+@app.command()
+def serve(
+    backends: Annotated[
+        str, typer.Option("--backends", help="Names with commas between; by default those that the page ticks.")
+    ] = "",
+    family: FamilyName = None,
+    device: Device = None,
+    host: Annotated[str, typer.Option("--host", help="0.0.0.0 to be reached from other machines.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 7860,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="The page too, or the interface alone.")] = True,
+    api_key: Annotated[
+        str | None,
+        typer.Option("--api-key", envvar="QA_API_KEY", help="What clients of the interface must send; not the page's."),
+    ] = None,
+    max_batch: Annotated[int, typer.Option("--max-batch", min=1, help="Questions read together.")] = 32,
+    max_wait_ms: Annotated[
+        float, typer.Option("--max-wait-ms", min=0, max=1000, help="How long a question waits for others to join it.")
+    ] = 0.0,
+    max_queue: Annotated[int, typer.Option("--max-queue", min=1, help="Questions that may wait; then 503.")] = 256,
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds until a request gets 504.")] = 30.0,
+) -> None:
+    """Serve the page and the HTTP interface: POST /v1/answer, GET /v1/backends, /health, /ready, /metrics, /docs."""
+    for package in NEEDED:
+        if importlib.util.find_spec(package) is None:
+            raise BackendUnavailable(f"`serve` needs the package '{package}'.", "Install it: pip install '.[serve]'")
+    from qa_backends.serving.batching import BatchSize
+    from qa_backends.serving.server import serve as run
+    from qa_backends.serving.service import Bounds
+
+    of, where = catalog.family(family or catalog.default_family()), pick_device(device)
+    chosen = [catalog.resolve(name.strip(), of.name)[1] for name in backends.split(",") if name.strip()]
+    if backends and not chosen:
+        raise InputError("--backends names none.")
+    run(
+        of, chosen or [catalog.backend(name) for name in preselection(of, where)], where,
+        size=BatchSize(items=max_batch, wait_s=max_wait_ms / 1000), bounds=Bounds(max_queue, timeout),
+        host=host, port=port, key=api_key or None, page=page,
+    )  # fmt: skip

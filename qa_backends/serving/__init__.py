@@ -1,0 +1,1 @@
+"""For programs: in place of the pipeline, over HTTP, and away from this project."""

@@ -1,0 +1,95 @@
+"""Around the HTTP interface, as plain ASGI: a bound on bodies, one log line a request, and counting."""
+
+from __future__ import annotations
+
+import logging
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from qa_backends.serving.metrics import Metrics
+
+MOST_BYTES = 8 * 1024 * 1024
+"""Of a request's body: four texts of the greatest length, or more of usual ones."""
+TOO_LARGE = f"The body is larger than {MOST_BYTES // 1024 // 1024} MiB. Ask in several requests."
+LOG = "qa_backends.requests"
+OTHER = "other"
+"""In place of a path that is none of ours."""
+
+logger = logging.getLogger(LOG)
+
+
+class Bounded:
+    """Answers 413 as soon as a body of a path of ours is known to be too large, whatever its header says."""
+
+    def __init__(self, app: ASGIApp, paths: tuple[str, ...]) -> None:
+        self._app = app
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] not in self._paths:
+            await self._app(scope, receive, send)
+            return
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if announced.isdigit() and int(announced) > MOST_BYTES:
+            await problem(413, TOO_LARGE)(scope, receive, send)
+            return
+        taken = 0
+
+        async def counted() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > MOST_BYTES:
+                raise HTTPException(413, TOO_LARGE)  # which the application answers as it does its own errors
+            return message
+
+        await self._app(scope, counted, send)
+
+
+class Told:
+    """Logs each request, without any of its content, and counts it."""
+
+    def __init__(self, app: ASGIApp, paths: tuple[str, ...], metrics: Metrics) -> None:
+        self._app = app
+        self._paths = paths
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        status = 500
+        told: dict[str, Any] = {}
+        scope["told"] = told
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            seconds = time.perf_counter() - began
+            path = scope["path"] if scope["path"] in self._paths else OTHER
+            self._metrics.request(path, status, seconds)
+            if path != OTHER:
+                line = {"path": path, "method": scope["method"], "status": status, "ms": round(seconds * 1000, 2)}
+                logger.info("request", extra={"fields": line | told})
+
+
+def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """An error as every part of the interface gives it; its code is the status's name, as in "not_found"."""
+    code = HTTPStatus(status).phrase.lower().replace(" ", "_") if status in set(HTTPStatus) else "error"
+    return JSONResponse({"error": {"code": code, "message": message}}, status, dict(headers or {}))

@@ -1,0 +1,243 @@
+"""The HTTP interface: ``POST /v1/answer``, ``GET /v1/backends``, ``/health``, ``/ready``, ``/metrics``, ``/docs``.
+
+Every error is ``{"error": {"code", "message"}}``, and the message says what to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.staticfiles import StaticFiles
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.exceptions import HTTPException
+from swagger_ui_bundle import swagger_ui_path
+
+import qa_backends
+from qa_backends.contract import Query
+from qa_backends.errors import InputError, QAError, UnknownBackend
+from qa_backends.measure.quality.datasets import TITLES
+from qa_backends.measure.results.shipped import shipped_quality
+from qa_backends.serving.bounds import MOST_BYTES, Bounded, Told, problem
+from qa_backends.serving.schemas import Asked, Failed, Given, GivenAnswer, Problem, Served, ServedBackend, State
+from qa_backends.serving.service import Full, NotReady, Service
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable
+
+    from qa_backends.contract import Answer
+    from qa_backends.reader.reader import Prepared
+    from qa_backends.serving.service import Place
+
+ANSWER, BACKENDS = "/v1/answer", "/v1/backends"
+HEALTH, READY, METRICS, DOCS, OPENAPI, SWAGGER = "/health", "/ready", "/metrics", "/docs", "/openapi.json", "/swagger"
+PATHS = (ANSWER, BACKENDS, HEALTH, READY, METRICS)
+RETRY_AFTER_S = 1
+GONE = 499
+"""What nginx logs where the client closed the connection: nobody is there to read it."""
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Failed, "description": description}
+    for status, description in {
+        401: "The key is missing or wrong.",
+        404: "No backend of that name is served.",
+        413: f"The body is larger than {MOST_BYTES // 1024 // 1024} MiB.",
+        422: "The body is not what it should be.",
+        503: "Too many questions wait, or the backend is not ready; try again after Retry-After seconds.",
+        504: "There was no answer in time.",
+    }.items()
+}
+
+
+class Gone(Exception):
+    """The client closed the connection."""
+
+
+def build_app(service: Service, key: str | None = None) -> FastAPI:
+    """The interface alone; it starts the service, and closes it when it ends. ``key`` guards /v1 and /metrics."""
+
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        yield
+        await asyncio.to_thread(service.close)
+
+    app = FastAPI(
+        title="Answers from a text, on interchangeable backends", version=qa_backends.__version__, lifespan=life,
+        docs_url=None, redoc_url=None, openapi_url=OPENAPI,
+    )  # fmt: skip
+    for router in (_asked(service, key), _state(service)):
+        app.include_router(router)
+    _documented(app)
+    _failing(app)
+    app.add_middleware(Bounded, paths=PATHS)
+    app.add_middleware(Told, paths=PATHS, metrics=service.metrics)
+    return app
+
+
+def _asked(service: Service, key: str | None) -> APIRouter:
+    """What the key guards."""
+    router = APIRouter(dependencies=[Depends(_guard(key))] if key else [])
+
+    @router.post(ANSWER, responses=PROBLEMS)
+    async def answer(request: Request, asked: Asked) -> Given:
+        """Answers each query, or says why it has none; concurrent requests share the model's calls."""
+        place = service.place(asked.backend)
+        request.scope["told"].update(backend=place.name, queries=len(asked.queries))
+        queries = [Query(each.question, each.context) for each in asked.queries]
+        found = await _in_time(request, service.answer(place.name, queries), service.bounds.seconds)
+        return Given(backend=place.name, answers=[_given(each) for each in found])
+
+    @router.get(BACKENDS, responses={401: PROBLEMS[401]})
+    async def backends() -> Served:
+        """What can be asked."""
+        return Served(backends=[_served(each, service.device) for each in service.places.values()])
+
+    @router.get(METRICS, responses={401: PROBLEMS[401]}, response_class=Response)
+    async def metrics() -> Response:
+        """For Prometheus."""
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    return router
+
+
+def _state(service: Service) -> APIRouter:
+    """What a supervisor asks, who has no key."""
+    router = APIRouter()
+
+    @router.get(HEALTH)
+    async def health() -> State:
+        """That the process answers."""
+        return State(status="alive")
+
+    @router.get(READY, responses={503: PROBLEMS[503]})
+    async def ready() -> State:
+        """That its backends can be asked."""
+        if not service.ready:
+            errors = "; ".join(each.error for each in service.places.values() if each.error)
+            raise NotReady(errors or "The backends are being made ready. Ask again in a moment.")
+        return State(status="ready")
+
+    return router
+
+
+def _guard(key: str) -> Any:
+    bearer = HTTPBearer(auto_error=False)
+
+    def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
+        if given is None or not secrets.compare_digest(given.credentials.encode(), key.encode()):
+            told = "The key is missing or wrong. Send it as: Authorization: Bearer KEY"
+            raise HTTPException(401, told, {"WWW-Authenticate": "Bearer"})
+
+    return check
+
+
+def _documented(app: FastAPI) -> None:
+    """The page of the OpenAPI description, its scripts from this machine."""
+    app.mount(SWAGGER, StaticFiles(directory=swagger_ui_path))
+
+    @app.get(DOCS, include_in_schema=False)
+    async def docs(request: Request) -> Response:
+        root = request.scope.get("root_path", "")
+        return get_swagger_ui_html(
+            openapi_url=root + OPENAPI, title=app.title, swagger_js_url=f"{root}{SWAGGER}/swagger-ui-bundle.js",
+            swagger_css_url=f"{root}{SWAGGER}/swagger-ui.css", swagger_favicon_url=f"{root}{SWAGGER}/favicon-32x32.png",
+        )  # fmt: skip
+
+
+def _failing(app: FastAPI) -> None:
+    """Every error as JSON, with a status of its own and nothing of what was sent."""
+
+    @app.exception_handler(QAError)
+    async def ours(_request: Request, error: QAError) -> Response:
+        retry = {"Retry-After": str(RETRY_AFTER_S)} if isinstance(error, Full | NotReady) else None
+        return problem(_status(error), str(error), retry)
+
+    @app.exception_handler(HTTPException)
+    async def plain(_request: Request, error: HTTPException) -> Response:
+        return problem(error.status_code, str(error.detail), error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def unusable(_request: Request, error: RequestValidationError) -> Response:
+        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        return problem(422, f"The body cannot be used: {wrong[:1_000]}.")
+
+    @app.exception_handler(TimeoutError)
+    async def late(_request: Request, _error: TimeoutError) -> Response:
+        return problem(504, "There was no answer in time. Ask less at once, or again later.")
+
+    @app.exception_handler(Gone)
+    async def gone(_request: Request, _error: Gone) -> Response:
+        return Response(status_code=GONE)
+
+
+def _status(error: QAError) -> int:
+    match error:
+        case UnknownBackend():
+            return 404
+        case InputError():
+            return 422
+        case Full() | NotReady():
+            return 503
+        case _:
+            return 500
+
+
+async def _in_time(
+    request: Request, work: Awaitable[list[tuple[Answer, Prepared] | QAError]], seconds: float
+) -> list[tuple[Answer, Prepared] | QAError]:
+    """What ``work`` gives, which is cancelled where nobody waits for it any more.
+
+    Raises:
+        TimeoutError: it took longer.
+        Gone: the client closed the connection.
+    """
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(request))
+    try:
+        done, _ = await asyncio.wait({working, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if working in done:
+            return working.result()
+        raise Gone if leaving in done else TimeoutError
+    finally:
+        working.cancel()
+        leaving.cancel()
+
+
+async def _left(request: Request) -> None:
+    """Returns when the client closes the connection; the body was read before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _given(found: tuple[Answer, Prepared] | QAError) -> GivenAnswer | Failed:
+    if isinstance(found, QAError):
+        code = "input" if isinstance(found, InputError) else "backend"
+        return Failed(error=Problem(code=code, message=str(found)))
+    answer, prepared = found
+    return GivenAnswer(
+        answer=answer.text if answer.span else None,
+        span=(answer.span.start, answer.span.end) if answer.span else None,
+        confidence=answer.confidence,
+        score=answer.score,
+        null_score=answer.null_score,
+        n_windows=prepared.windows.n_windows,
+        notices=list(prepared.notices),
+    )
+
+
+def _served(place: Place, device: str) -> ServedBackend:
+    f1 = {title: shipped_quality(place.family, place.backend, device, data) for data, title in TITLES.items()}
+    return ServedBackend(
+        name=place.name,
+        title=place.backend.title,
+        device=device,
+        precision=place.asked.ran.precision if place.asked else place.backend.precision,
+        ready=place.batcher is not None,
+        f1={title: found.f1 for title, found in f1.items() if found},
+        error=place.error,
+    )

@@ -1,0 +1,90 @@
+"""What the HTTP interface takes and gives, as pydantic checks and documents it."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+MOST_QUERIES = 64
+"""In one request; more go into the next."""
+MOST_NAME = 200
+"""Characters of a backend's name."""
+
+EXAMPLE: JsonDict = {
+    "backend": "pruned-ort-fp16",
+    "queries": [{"question": "Who watered the tree?", "context": "Anna planted an apple tree. Ben watered it."}],
+}
+
+
+class AskedQuery(BaseModel):
+    """One question about one text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str
+    context: str
+
+
+class Asked(BaseModel):
+    """Questions to one backend."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": EXAMPLE})
+
+    backend: str = Field(max_length=MOST_NAME, description="A name that /v1/backends lists.")
+    queries: list[AskedQuery] = Field(min_length=1, max_length=MOST_QUERIES)
+
+
+class GivenAnswer(BaseModel):
+    """The answer to one query; times are not in it, since queries share the model's calls."""
+
+    answer: str | None = Field(description="The part of the context that answers; null where it holds no answer.")
+    span: tuple[int, int] | None = Field(description="Its first character and the one behind its last (code points).")
+    confidence: float = Field(ge=0, le=1)
+    score: float = Field(description="Start logit + end logit of the best span.")
+    null_score: float = Field(description="The same of 'no answer'.")
+    n_windows: int = Field(description="Pieces that the context was cut into for the model.")
+    notices: list[str]
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to do about it."""
+
+    code: str
+    message: str
+
+
+class Failed(BaseModel):
+    """In place of an answer, or of everything."""
+
+    error: Problem
+
+
+class Given(BaseModel):
+    """Answers in the order of the queries; one that failed has its own error and touches no other."""
+
+    backend: str
+    answers: list[GivenAnswer | Failed]
+
+
+class ServedBackend(BaseModel):
+    """One that can be asked, and what its answers are worth on each data set that it was measured on."""
+
+    name: str
+    title: str
+    device: str
+    precision: str
+    ready: bool
+    f1: dict[str, float]
+    error: str | None = Field(description="Why it cannot be asked, where getting it ready failed.")
+
+
+class Served(BaseModel):
+    """All that can be asked."""
+
+    backends: list[ServedBackend]
+
+
+class State(BaseModel):
+    """Of the process: alive, or ready."""
+
+    status: str

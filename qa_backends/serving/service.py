@@ -1,0 +1,179 @@
+"""The backends that a server answers with: made ready behind it, asked by many at once, bounded in what may wait."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from qa_backends.contract import Answer, Query
+from qa_backends.errors import InputError, QAError, UnknownBackend
+from qa_backends.progress import Cancelled
+from qa_backends.serving.batching import Batcher, BatchSize
+from qa_backends.serving.together import Together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from concurrent.futures import Future
+
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.reader.reader import Prepared
+    from qa_backends.runtime import Runtime
+    from qa_backends.serving.metrics import Metrics
+
+
+class Full(QAError):
+    """As many questions wait as may wait."""
+
+
+class NotReady(QAError):
+    """The backend is still being built or loaded, or could not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a server takes on: questions accepted and not answered yet, and seconds that one request may take."""
+
+    accepted: int = 256
+    seconds: float = 30.0
+
+
+@dataclass(slots=True)
+class Place:
+    """A backend in the service: ``asked`` once it is ready, ``error`` if it cannot be."""
+
+    family: Family
+    backend: Backend
+    asked: Together | None = None
+    batcher: Batcher[Prepared, Answer] | None = None
+    error: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.family.name}/{self.backend.name}"
+
+
+@dataclass(slots=True)
+class Service:
+    """Answers queries by name of the backend; one model of each, whoever asks."""
+
+    runtime: Runtime
+    places: dict[str, Place]
+    device: str
+    size: BatchSize
+    bounds: Bounds
+    metrics: Metrics
+    _accepted: int = 0
+    _preparing: threading.Thread | None = None
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        """Gets the backends ready, one after the other, on a thread of its own."""
+        self._preparing = threading.Thread(target=self._prepare, name="getting ready", daemon=True)
+        self._preparing.start()
+
+    def close(self) -> None:
+        """Answers what was accepted, and ends."""
+        self._over.set()
+        for place in self.places.values():
+            if place.batcher:
+                place.batcher.close()
+
+    @property
+    def ready(self) -> bool:
+        """Whether every backend can be asked, or is known to be unable to."""
+        return all(place.batcher or place.error for place in self.places.values()) and any(
+            place.batcher for place in self.places.values()
+        )
+
+    def place(self, name: str) -> Place:
+        """By ``family/backend``, or the backend's name alone where one family has it.
+
+        Raises:
+            UnknownBackend: it is not served here.
+        """
+        found = [place for full, place in self.places.items() if name in (full, place.backend.name)]
+        if len(found) != 1:
+            raise UnknownBackend(f"There is no backend '{name[:80]}' here. Choose one of: {', '.join(self.places)}.")
+        return found[0]
+
+    async def answer(self, name: str, queries: Sequence[Query]) -> list[tuple[Answer, Prepared] | QAError]:
+        """An answer, with what was read, or an error for each query. Cancelled, it leaves nothing to be read.
+
+        Raises:
+            UnknownBackend: no such backend is served.
+            NotReady, Full: it cannot be asked now.
+        """
+        place = self.place(name)
+        if place.asked is None or place.batcher is None:
+            raise NotReady(place.error or f"{place.name} is being made ready. Ask again in a moment.")
+        with self._accepting(len(queries)):
+            prepared = await asyncio.to_thread(self._tokenised, place.asked, queries)
+            readable = [each for each in prepared if not isinstance(each, QAError)]
+            answers = iter(await _all(place.batcher.ask([(each, _tokens(each)) for each in readable])))
+            return [each if isinstance(each, QAError) else _paired(next(answers), each) for each in prepared]
+
+    @contextmanager
+    def _accepting(self, count: int) -> Iterator[None]:
+        """Runs on the event loop alone, so that counting needs no lock."""
+        if self._accepted + count > self.bounds.accepted:
+            raise Full(f"{self._accepted} questions are waiting already. Ask again in a moment.")
+        self._accepted += count
+        try:
+            yield
+        finally:
+            self._accepted -= count
+
+    def _tokenised(self, asked: Together, queries: Sequence[Query]) -> list[Prepared | InputError]:
+        found: list[Prepared | InputError] = []
+        for query in queries:
+            with self.runtime.beside():
+                try:
+                    found.append(asked.reader.prepare(query))
+                except InputError as error:
+                    found.append(error)
+        return found
+
+    def _prepare(self) -> None:
+        for place in self.places.values():
+            if self._over.is_set():
+                return
+            try:
+                place.asked = Together(self.runtime, place.family, place.backend, self.device)
+            except QAError as error:
+                place.error = str(error)
+                continue
+            except Cancelled:
+                return
+            place.batcher = self._batcher(place.asked)
+
+    def _batcher(self, asked: Together) -> Batcher[Prepared, Answer]:
+        def read(prepared: Sequence[Prepared]) -> Sequence[Answer | Exception]:
+            began = time.perf_counter()
+            found = asked.read(prepared)
+            self.metrics.batch(asked.name, len(prepared), time.perf_counter() - began)
+            return found
+
+        batcher = Batcher(read, self.size if asked.batches else BatchSize(items=1), asked.name)
+        self.metrics.watch(asked.name, batcher.waiting)
+        return batcher
+
+
+async def _all(futures: Sequence[Future[Answer]]) -> list[Answer | BaseException]:
+    """Results or errors of all; cancelled, it cancels those whose batch has not begun."""
+    return await asyncio.gather(*map(asyncio.wrap_future, futures), return_exceptions=True)
+
+
+def _paired(answer: Answer | BaseException, prepared: Prepared) -> tuple[Answer, Prepared] | QAError:
+    if isinstance(answer, QAError):
+        return answer
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer, prepared
+
+
+def _tokens(prepared: Prepared) -> int:
+    return int(prepared.windows.lengths.sum())

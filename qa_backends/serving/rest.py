@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 ANSWER, BACKENDS = "/v1/answer", "/v1/backends"
 HEALTH, READY, METRICS, DOCS, OPENAPI, SWAGGER = "/health", "/ready", "/metrics", "/docs", "/openapi.json", "/swagger"
 PATHS = (ANSWER, BACKENDS, HEALTH, READY, METRICS)
+BEARER = HTTPBearer(auto_error=False)
 RETRY_AFTER_S = 1
 GONE = 499
 """What nginx logs where the client closed the connection: nobody is there to read it."""
@@ -127,9 +128,7 @@ def _state(service: Service) -> APIRouter:
 
 
 def _guard(key: str) -> Any:
-    bearer = HTTPBearer(auto_error=False)
-
-    def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
+    def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> None:
         if given is None or not secrets.compare_digest(given.credentials.encode(), key.encode()):
             told = "The key is missing or wrong. Send it as: Authorization: Bearer KEY"
             raise HTTPException(401, told, {"WWW-Authenticate": "Bearer"})

@@ -13,7 +13,7 @@ from qa_backends.contract import Answer, Query
 from qa_backends.errors import InputError, QAError, UnknownBackend
 from qa_backends.progress import Cancelled
 from qa_backends.serving.batching import Batcher, BatchSize
-from qa_backends.serving.together import Together
+from qa_backends.serving.together import Together, batchable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -157,7 +157,7 @@ class Service:
             self.metrics.batch(asked.name, len(prepared), time.perf_counter() - began)
             return found
 
-        batcher = Batcher(read, self.size if asked.batches else BatchSize(items=1), asked.name)
+        batcher = Batcher(read, self.size if batchable(asked.backend) else BatchSize(items=1), asked.name)
         self.metrics.watch(asked.name, batcher.waiting)
         return batcher
 

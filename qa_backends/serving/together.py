@@ -23,6 +23,11 @@ WELL = Query("Who sang?", "Ada sang in the garden.")
 """What every engine that works can read."""
 
 
+def batchable(backend: Backend) -> bool:
+    """Whether a question's answer is the same in any company."""
+    return not any(step.scaled_by_batch for step in chain_of(backend.artefact))
+
+
 class Together:
     """A backend on a device, asked many questions at once."""
 
@@ -34,14 +39,10 @@ class Together:
         self.device = device
         self._runtime = runtime
         runtime.make_ready(family, backend, device, runtime.progress)
-        with runtime.turn(device):
+        with runtime.turn(device) as turn:
             self.ran = runtime.get(family, backend, device).ran
             self.reader: Reader = runtime.reader(family)
-
-    @property
-    def batches(self) -> bool:
-        """Whether a question's answer is the same in any company."""
-        return not any(step.scaled_by_batch for step in chain_of(self.backend.artefact))
+            turn.logits(family, backend, self.reader.prepare(WELL).windows)  # the first call is a slow one
 
     def read(self, prepared: Sequence[Prepared]) -> list[Answer | Exception]:
         """An answer to each, or why there is none; read in one turn, so that nobody's measurement has any part of it.

@@ -1,0 +1,109 @@
+"""Questions read together: the answers are those of each alone, and what fails fails alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from helpers import QUESTION, ROOT, TEXT
+from serving.moody import MOODY, POISON, Mood, moody
+
+from qa_backends import catalog
+from qa_backends.contract import Query
+from qa_backends.errors import BackendFailed
+from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.runtime import Runtime
+from qa_backends.serving.together import Together, batchable
+from qa_backends.squad import read_squad
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from qa_backends.catalog import Family
+    from qa_backends.contract import Answer
+
+    AddFile = Callable[[str, str], None]
+
+MINILM = catalog.family("minilm")
+
+
+def asked(together: Together, *queries: Query) -> list[Answer | Exception]:
+    return together.read([together.reader.prepare(each) for each in queries])
+
+
+def test_answers_are_those_of_each_question_alone(runtime: Runtime) -> None:
+    """Of texts of every length, one of them of several windows."""
+    found = read_squad(ROOT / "assets" / "questions.json")[::9]
+    queries = [Query(each.question, each.context) for each in found]
+    queries.append(Query(QUESTION, "It rained. " * 400 + TEXT))
+    together = Together(runtime, MINILM, catalog.backend("pruned-ort"), "cpu")
+    alone = [asked(together, each)[0] for each in queries]
+    for one, other in zip(asked(together, *queries), alone, strict=True):
+        assert not isinstance(one, Exception) and not isinstance(other, Exception)
+        assert (one.text, one.span) == (other.text, other.span)
+        assert one.score == pytest.approx(other.score, abs=1e-3)
+        assert one.confidence == pytest.approx(other.confidence, abs=1e-3)
+
+
+def test_windows_joined_are_windows_cut_together(runtime: Runtime) -> None:
+    reader = runtime.reader(MINILM)
+    queries = [Query(QUESTION, TEXT), Query("Who sang?", "Ada sang. " * 200), Query(QUESTION, TEXT * 2)]
+    joined, cut = reader.join([reader.prepare(each) for each in queries]), reader.prepare_all(queries)
+    assert joined.queries == cut.queries
+    for name in ("input_ids", "attention_mask", "token_type_ids", "offsets", "answerable", "query_index"):
+        assert np.array_equal(getattr(joined.windows, name), getattr(cut.windows, name)), name
+
+
+@pytest.fixture
+def mood(add_engine: AddFile) -> Mood:
+    return moody(add_engine)
+
+
+@pytest.fixture
+def together(mood: Mood, small_family: Family) -> Together:
+    return Together(Runtime(), small_family, MOODY, "cpu")
+
+
+def word(family: Family, text: str) -> int:
+    """The token that stands for a word."""
+    folder = family.source("baseline").folder
+    assert folder is not None
+    return int(SubwordTokenizer(folder).encode(text).ids[0])
+
+
+GOOD = [Query(QUESTION, f"Word{number} is what stands first.") for number in range(7)]
+BAD = Query(QUESTION, f"{POISON} is what stands first.")
+
+
+def test_a_poisoned_question_fails_alone_and_unloads_nothing(
+    together: Together, mood: Mood, small_family: Family
+) -> None:
+    mood.poison = word(small_family, POISON)
+    found = asked(together, *GOOD[:3], BAD, *GOOD[3:])
+    assert isinstance(found[3], BackendFailed) and "poisoned" in str(found[3])
+    assert [each.text for each in (*found[:3], *found[4:]) if not isinstance(each, Exception)] == ["Word"] * len(GOOD)
+    assert mood.loaded == 1
+
+
+def test_logits_that_are_not_numbers_fail_the_question_that_has_them(
+    together: Together, mood: Mood, small_family: Family
+) -> None:
+    mood.overflow = word(small_family, POISON)
+    first, second = asked(together, BAD, GOOD[0])
+    assert isinstance(first, BackendFailed) and "not finite" in str(first)
+    assert not isinstance(second, Exception)
+    assert mood.loaded == 1
+
+
+def test_an_engine_that_died_is_loaded_afresh_and_nothing_is_lost(together: Together, mood: Mood) -> None:
+    mood.dies.set()
+    found = asked(together, *GOOD)
+    assert not any(isinstance(each, Exception) for each in found)
+    assert mood.loaded == 2
+
+
+def test_where_company_changes_logits_questions_are_read_one_by_one() -> None:
+    alone = [each.name for each in catalog.BACKENDS if not batchable(each)]
+    assert "pruned-ort-int8-dynamic" in alone
+    assert not {"baseline", "pruned-ort-fp16", "pruned-ort-int8"} & set(alone)

@@ -74,7 +74,7 @@ def build_app(service: Service, key: str | None = None) -> FastAPI:
     )  # fmt: skip
     for router in (_asked(service, key), _state(service)):
         app.include_router(router)
-    _documented(app)
+    _documented(app, next(iter(service.places)))
     _failing(app)
     app.add_middleware(Bounded, paths=PATHS)
     app.add_middleware(Told, paths=PATHS, metrics=service.metrics)
@@ -136,8 +136,12 @@ def _guard(key: str) -> Any:
     return check
 
 
-def _documented(app: FastAPI) -> None:
-    """The page of the OpenAPI description, its scripts from this machine."""
+def _documented(app: FastAPI, backend: str) -> None:
+    """The page of the OpenAPI description, its scripts from this machine, its example one that this server answers."""
+    app.openapi()["components"]["schemas"][Asked.__name__]["example"] = {
+        "backend": backend,
+        "queries": [{"question": "Who watered the tree?", "context": "Anna planted a tree. Ben watered it."}],
+    }
     app.mount(SWAGGER, StaticFiles(directory=swagger_ui_path))
 
     @app.get(DOCS, include_in_schema=False)
@@ -159,6 +163,8 @@ def _failing(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def plain(_request: Request, error: HTTPException) -> Response:
+        if error.status_code == 400:  # the framework's, for a body that is no UTF-8
+            return problem(422, "The body cannot be used: it is not JSON in UTF-8.")
         return problem(error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(RequestValidationError)

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
 
 MOST_QUERIES = 64
 """In one request; more go into the next."""
 MOST_NAME = 200
 """Characters of a backend's name."""
-
-EXAMPLE: JsonDict = {
-    "backend": "pruned-ort-fp16",
-    "queries": [{"question": "Who watered the tree?", "context": "Anna planted an apple tree. Ben watered it."}],
-}
 
 
 class AskedQuery(BaseModel):
@@ -28,7 +22,7 @@ class AskedQuery(BaseModel):
 class Asked(BaseModel):
     """Questions to one backend."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": EXAMPLE})
+    model_config = ConfigDict(extra="forbid")
 
     backend: str = Field(max_length=MOST_NAME, description="A name that /v1/backends lists.")
     queries: list[AskedQuery] = Field(min_length=1, max_length=MOST_QUERIES)

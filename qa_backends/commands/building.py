@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from qa_backends import catalog
-from qa_backends.commands.terminal import Device, FamilyName, Json, console, pick_device, show, watched
+from qa_backends.commands.terminal import Device, FamilyName, Json, console, pick_device, say, show, watched
 
 app = typer.Typer()
 
@@ -31,7 +31,12 @@ def build(
         backends = [chosen]
     else:
         of = catalog.family(family or catalog.default_family())
-        backends = catalog.offered(of, where)
+        backends = []
+        for each in catalog.offered(of, where):
+            if refusal := catalog.unavailable(each, where):
+                say(f"left out: {each.name}. {refusal}")
+            else:
+                backends.append(each)
     runtime = Runtime(progress=watched)
     folders = {each.name: runtime.make_ready(of, each, where, watched) for each in backends}
     built = {f"{of.name}/{name}": read_manifest(folder) for name, folder in folders.items()}

@@ -1,14 +1,25 @@
-"""``serve``."""
+"""``serve`` and ``export``."""
 
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from qa_backends import catalog
-from qa_backends.commands.terminal import Device, FamilyName, pick_device
+from qa_backends.commands.terminal import (
+    BackendName,
+    Device,
+    FamilyName,
+    Json,
+    console,
+    pick_device,
+    say,
+    show,
+    watched,
+)
 from qa_backends.errors import BackendUnavailable, InputError
 from qa_backends.measure.results.shipped import preselection
 
@@ -54,3 +65,25 @@ def serve(
         size=BatchSize(items=max_batch, wait_s=max_wait_ms / 1000), bounds=Bounds(max_queue, timeout),
         host=host, port=port, key=api_key or None, page=page,
     )  # fmt: skip
+
+
+@app.command()
+def export(
+    to: Annotated[Path, typer.Option("--to", help="A folder that is not there yet.")],
+    backend: BackendName = catalog.PRESELECTED[-1],
+    family: FamilyName = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Write a folder that answers without this project: model, tokenizer, settings and a runner of a hundred lines."""
+    from qa_backends.runtime import Runtime
+    from qa_backends.serving.export import RUNNER
+    from qa_backends.serving.export import export as write
+
+    of, chosen = catalog.resolve(backend, family)
+    settings = write(Runtime(progress=watched), of, chosen, pick_device(device), to, watched)
+    if as_json:
+        return show(settings)
+    say(f"{to} answers as {settings['backend']} does. There:")
+    console.print(f"pip install -r requirements.txt\npython {RUNNER} --question … --context …")
+    return None

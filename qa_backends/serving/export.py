@@ -1,0 +1,163 @@
+"""Take a backend away: a folder that answers without this project."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qa_backends.artefacts.texts import queries_of
+from qa_backends.catalog import BASELINE
+from qa_backends.checkpoints import sources
+from qa_backends.checkpoints.manifest import file_hash, read_manifest
+from qa_backends.contract import Query
+from qa_backends.engines._onnx import FILE
+from qa_backends.engines.onnxruntime import CPU, CUDA, upcast
+from qa_backends.engines.openvino import HINTS
+from qa_backends.errors import ArtefactError, InputError
+from qa_backends.paths import OWN_QUESTIONS
+from qa_backends.serving import runner
+
+if TYPE_CHECKING:
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.progress import Progress
+    from qa_backends.runtime import Runtime
+
+RUNNER = "answer.py"
+PACKAGES = {"onnxruntime": ("onnxruntime", "onnxruntime-gpu"), "openvino": ("openvino", "openvino")}
+"""What the runner needs of each engine that it knows: on a CPU, and on a GPU."""
+OTHERS = ("numpy", "tokenizers")
+"""What it needs besides."""
+CHECKED_EVERY = 6
+"""Of the shipped questions, every so manieth is asked before and after."""
+LONG = Query(
+    "Who keeps the mill?", "The river is wide and the road is long. " * 120 + "Old Marta keeps the mill alone."
+)
+"""A text of several windows."""
+
+
+def export(
+    runtime: Runtime, family: Family, backend: Backend, device: str, folder: Path, progress: Progress
+) -> dict[str, Any]:
+    """Writes the model, the tokenizer, the settings, the runner and what it needs; returns the settings.
+
+    The folder appears whole, after its runner gave the backend's answers to the shipped questions.
+
+    Raises:
+        InputError: the folder is there already, or the backend's engine needs more than one package.
+        ArtefactError: the runner answers otherwise.
+        BackendUnavailable, BackendFailed: see ``Runtime.make_ready``.
+    """
+    if backend.engine not in PACKAGES or {"replay", "provider"} & set(dict(backend.options)):
+        raise InputError(
+            f"{backend.title} cannot be taken away: its engine needs this project to load the model. Choose a backend "
+            "on ONNX Runtime or OpenVINO, such as pruned-ort-fp16."
+        )
+    if folder.exists():
+        raise InputError(f"{folder} is there already. Name a folder that is not.")
+    artefact = runtime.make_ready(family, backend, device, progress)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    making = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        progress.say("writing the model …")
+        _write_model(artefact, making / FILE, upcasting=device == "cpu" and backend.engine == "onnxruntime")
+        checkpoint = sources.make_ready(family.source(BASELINE), progress)
+        shutil.copyfile(checkpoint / "tokenizer.json", making / "tokenizer.json")
+        shutil.copyfile(runner.__file__, making / RUNNER)
+        settings = _settings(family, backend, device, making)
+        (making / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+        (making / "requirements.txt").write_text("\n".join(settings["needs"]) + "\n", encoding="utf-8")
+        (making / "README.md").write_text(_readme(settings), encoding="utf-8")
+        _check(runtime, family, backend, device, making, progress)
+        making.chmod(0o755)
+        making.replace(folder)
+    except BaseException:
+        shutil.rmtree(making, ignore_errors=True)
+        raise
+    return settings
+
+
+def _write_model(artefact: Path, file: Path, *, upcasting: bool) -> None:
+    """On a CPU, FP16 weights as the FP32 that they are computed in: ONNX Runtime would cast around every operator."""
+    if not (upcasting and read_manifest(artefact).precision == "FP16"):
+        shutil.copyfile(artefact / FILE, file)
+        return
+    import onnx
+
+    onnx.save(upcast(onnx.load(artefact / FILE)), file)
+
+
+def _settings(family: Family, backend: Backend, device: str, folder: Path) -> dict[str, Any]:
+    reads = family.settings
+    package = PACKAGES[backend.engine][device == "cuda"]
+    return {
+        "backend": f"{family.name}/{backend.name}",
+        "title": backend.title,
+        "engine": backend.engine,
+        "device": device,
+        "providers": [CUDA, CPU] if device == "cuda" else [CPU],
+        "precision_hint": HINTS[dict(backend.options).get("precision", "")],
+        "max_seq_len": reads.max_seq_len,
+        "stride": reads.stride,
+        "max_question_tokens": reads.max_question_tokens,
+        "max_answer_tokens": reads.max_answer_tokens,
+        "null_threshold": reads.null_threshold,
+        "model_sha256": file_hash(folder / FILE),
+        "needs": [f"{package}=={_version(backend.engine)}", *(f"{each}=={version(each)}" for each in OTHERS)],
+    }
+
+
+def _version(engine: str) -> str:
+    """Of the engine as it is imported here, under whatever name it was installed."""
+    return str(importlib.import_module(engine).__version__).partition("-")[0]
+
+
+def _readme(settings: dict[str, Any]) -> str:
+    return f"""# {settings["title"]}
+
+Answers questions about a text, without the project that it came from (`{settings["backend"]}` there):
+
+    pip install -r requirements.txt
+    python {RUNNER} --question "Who watered the tree?" --context "Anna planted an apple tree. Ben watered it."
+
+From a program, with this folder on its path:
+
+    from pathlib import Path
+    from answer import Answering
+
+    print(Answering(Path("FOLDER")).answer("Who watered the tree?", "Anna planted an apple tree. Ben watered it."))
+
+`settings.json` says how texts are cut and what runs the model. Offsets are characters, half-open; `null` in place of an
+answer means that the text holds none.
+"""
+
+
+def _check(runtime: Runtime, family: Family, backend: Backend, device: str, folder: Path, progress: Progress) -> None:
+    """Raises ArtefactError where the folder's runner does not give the backend's answers."""
+    carried = _load(folder)
+    queries = [*queries_of(OWN_QUESTIONS)[::CHECKED_EVERY], LONG]
+    progress.say(f"comparing {len(queries)} answers with those of {backend.title} …")
+    with runtime.turn(device, progress) as turn:
+        for query in queries:
+            expected = turn.answer(family, backend, turn.prepare(family, query)).answer
+            found = carried.answer(query.question, query.context)
+            span = [expected.span.start, expected.span.end] if expected.span else None
+            if found["span"] != span:
+                raise ArtefactError(
+                    f"The runner answers “{found['answer']}” where {backend.title} answers “{expected.text}”; nothing "
+                    "was kept. Report the backend's name and the versions in requirements.txt."
+                )
+
+
+def _load(folder: Path) -> runner.Answering:
+    """What stands in the folder, not what stands here."""
+    spec = importlib.util.spec_from_file_location("carried_answer", folder / RUNNER)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: runner.Answering = module.Answering(folder)
+    return found

@@ -1,0 +1,128 @@
+"""Answers questions about a text with the model in this folder, by numpy, tokenizers and one runtime.
+
+    python answer.py --question "Who watered the tree?" --context "Anna planted an apple tree. Ben watered it."
+
+or, from a program: ``Answering(Path("this folder")).answer(question, context)``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Encoding, Tokenizer
+
+OUTPUTS = ["start_logits", "end_logits"]
+SPANS_PER_WINDOW = 20
+
+
+def onnxruntime_session(model: Path, settings: dict[str, Any]) -> Any:
+    """A function from named arrays to start and end logits, on ONNX Runtime."""
+    import onnxruntime
+
+    if settings["device"] == "cuda":
+        onnxruntime.preload_dlls()  # CUDA's libraries, where they were installed as packages
+    session = onnxruntime.InferenceSession(str(model), providers=settings["providers"])
+    names = {each.name for each in session.get_inputs()}
+    return lambda feeds: session.run(OUTPUTS, {name: feeds[name] for name in names})
+
+
+def openvino_session(model: Path, settings: dict[str, Any]) -> Any:
+    """The same, on OpenVINO."""
+    import openvino
+
+    hints = {"INFERENCE_PRECISION_HINT": settings["precision_hint"], "PERFORMANCE_HINT": "LATENCY"}
+    compiled = openvino.Core().compile_model(str(model), "CPU", hints)
+    names = {each.get_any_name() for each in compiled.inputs}
+
+    def run(feeds: dict[str, Any]) -> list[Any]:
+        found = compiled({name: feeds[name] for name in names})
+        return [found[name] for name in OUTPUTS]
+
+    return run
+
+
+SESSIONS = {"onnxruntime": onnxruntime_session, "openvino": openvino_session}
+
+
+class Answering:
+    """The model and its tokenizer, loaded once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+        self._run = SESSIONS[self.settings["engine"]](folder / "model.onnx", self.settings)
+        self._plain = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._plain.no_truncation()
+        self._plain.no_padding()
+        self._cutting = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._cutting.no_padding()
+        length, stride = self.settings["max_seq_len"], self.settings["stride"]
+        self._cutting.enable_truncation(max_length=length, stride=stride, strategy="only_second")
+
+    def answer(self, question: str, context: str) -> dict[str, Any]:
+        """``answer`` and ``span``, its characters, half-open, are ``None`` where the context holds no answer."""
+        scores: dict[tuple[int, int], float] = {}
+        null = math.inf
+        for window in self._windows(question, context):
+            ids = np.array([window.ids], dtype=np.int64)
+            feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+            feeds["token_type_ids"] = np.array([window.type_ids], dtype=np.int64)
+            start, end = (np.asarray(logits[0], dtype=np.float32) for logits in self._run(feeds))
+            null = min(null, float(start[0] + end[0]))
+            for span, score in self._best(window, start, end):
+                scores[span] = max(score, scores.get(span, score))
+        if not scores:
+            return {"answer": None, "span": None, "confidence": 1.0, "score": None, "null_score": null}
+        (first, last), score = min(scores.items(), key=lambda each: (-each[1], each[0]))
+        answered = null - score <= self.settings["null_threshold"]
+        highest = max(score, null)
+        rivals = math.fsum(math.exp(each - highest) for each in (*scores.values(), null))
+        confidence = math.exp((score if answered else null) - highest) / rivals
+        while last < len(context) and unicodedata.category(context[last]) == "Mn":
+            last += 1
+        found = {"answer": context[first:last], "span": [first, last]} if answered else {"answer": None, "span": None}
+        return {**found, "confidence": confidence, "score": score, "null_score": null}
+
+    def _windows(self, question: str, context: str) -> list[Encoding]:
+        """The question, cut to its limit, with overlapping pieces of the context."""
+        asked = self._plain.encode(question, add_special_tokens=False)
+        limit = self.settings["max_question_tokens"]
+        if len(asked) > limit:
+            question = question[: asked.offsets[limit - 1][1]]
+        whole = self._cutting.encode(question, context)
+        return [whole, *whole.overflowing]
+
+    def _best(self, window: Encoding, start: Any, end: Any) -> list[tuple[tuple[int, int], float]]:
+        """The best spans of the context's tokens, by the characters they cover, with start logit + end logit."""
+        inside = np.array([each == 1 for each in window.sequence_ids])
+        length = np.arange(len(start)) - np.arange(len(start))[:, None]
+        allowed = inside[:, None] & inside & (length >= 0) & (length < self.settings["max_answer_tokens"])
+        table = np.where(allowed, start[:, None] + end, -np.inf)
+        top = np.argsort(-table, axis=None)[:SPANS_PER_WINDOW]
+        places = [divmod(int(each), len(start)) for each in top]
+        offsets = window.offsets
+        return [
+            ((offsets[first][0], offsets[last][1]), float(table[first, last]))
+            for first, last in places
+            if math.isfinite(table[first, last])
+        ]
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Answer a question about a text.")
+    parser.add_argument("--question", required=True)
+    parser.add_argument("--context", help="the text; standard input where it is left out")
+    given = parser.parse_args()
+    context = sys.stdin.read() if given.context is None else given.context
+    print(json.dumps(Answering(Path(__file__).parent).answer(given.question, context), ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Take it away: the folder answers as the backend does, with three packages and nothing of this project."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers import QUESTION, TEXT
+
+from qa_backends import catalog
+from qa_backends.contract import Query
+from qa_backends.errors import ArtefactError, InputError
+from qa_backends.progress import UNWATCHED
+from qa_backends.serving import runner
+from qa_backends.serving.export import export
+
+if TYPE_CHECKING:
+    from qa_backends.catalog import Family
+    from qa_backends.runtime import Runtime
+
+MINILM = catalog.family("minilm")
+
+
+def carried(runtime: Runtime, family: Family, name: str, folder: Path) -> Path:
+    export(runtime, family, catalog.backend(name), "cpu", folder, UNWATCHED)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["pruned-ort-fp16", "pruned-ov"])
+def test_the_folder_holds_what_it_needs_and_answers_as_the_backend(runtime: Runtime, tmp_path: Path, name: str) -> None:
+    folder = carried(runtime, MINILM, name, tmp_path / "away")
+    assert {each.name for each in folder.iterdir()} == {
+        "README.md", "answer.py", "model.onnx", "requirements.txt", "settings.json", "tokenizer.json",
+    }  # fmt: skip
+    assert [each.name for each in tmp_path.iterdir()] == ["away"]
+    needs = [each.partition("==")[0] for each in (folder / "requirements.txt").read_text().split()]
+    assert needs == ["openvino" if name == "pruned-ov" else "onnxruntime", "numpy", "tokenizers"]
+    away = runner.Answering(folder)
+    backend = catalog.backend(name)
+    for query in (
+        Query(QUESTION, TEXT), Query("What does the bakery cost?", TEXT), Query("Who? " * 100, TEXT),
+        Query(QUESTION, "It rained. " * 400 + TEXT + " It rained. " * 400),
+        Query("Wo?", "Zoe\u0301 wohnt in Pre\u0301vert."),
+    ):  # fmt: skip
+        with runtime.turn("cpu") as turn:
+            expected = turn.answer(MINILM, backend, turn.prepare(MINILM, query)).answer
+        found = away.answer(query.question, query.context)
+        assert (found["answer"] or "") == expected.text
+        assert found["span"] == ([expected.span.start, expected.span.end] if expected.span else None)
+        for part in ("confidence", "score", "null_score"):
+            assert found[part] == pytest.approx(getattr(expected, part), abs=2e-3), part
+
+
+def test_what_needs_this_project_is_not_taken_away(runtime: Runtime, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="pruned-ort-fp16"):
+        carried(runtime, MINILM, "pruned", tmp_path / "away")
+    (tmp_path / "there").mkdir()
+    with pytest.raises(InputError, match="is there already"):
+        carried(runtime, MINILM, "pruned-ort", tmp_path / "there")
+
+
+def test_a_folder_that_answers_otherwise_is_not_kept(
+    runtime: Runtime, small_family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "runner.py"
+    written = Path(runner.__file__).read_text(encoding="utf-8")
+    source.write_text(written.replace("null - score <=", "1 <"), encoding="utf-8")
+    assert source.read_text(encoding="utf-8") != written
+    monkeypatch.setattr(runner, "__file__", str(source))
+    with pytest.raises(ArtefactError, match="nothing was kept"):
+        carried(runtime, MINILM, "pruned-ort", tmp_path / "away")
+    assert [each.name for each in tmp_path.iterdir()] == ["runner.py"]
+
+
+@pytest.mark.slow
+def test_the_folder_answers_in_an_environment_of_its_three_packages(runtime: Runtime, tmp_path: Path) -> None:
+    folder = carried(runtime, MINILM, "pruned-ort-fp16", tmp_path / "away")
+    made = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", made], check=True)
+    python = made / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", "-r", folder / "requirements.txt"], check=True)
+    asked = [python, folder / "answer.py", "--question", QUESTION, "--context", TEXT]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert found["answer"] == "Ben" and TEXT[slice(*found["span"])] == "Ben"
+    absent = (
+        "import importlib.util as u; print([n for n in ('torch', 'transformers', 'qa_backends') if u.find_spec(n)])"
+    )
+    left = subprocess.run([python, "-c", absent], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert left.stdout.strip() == "[]"

@@ -212,6 +212,9 @@ class Engine(ABC):
     """Importable names of what the engine cannot do without."""
     install: ClassVar[str] = "pip install -r requirements.txt"
     """The command that installs them."""
+    portable: ClassVar[tuple[str, str] | None] = None
+    """What installs all that its artefacts need, on a CPU and on a GPU, where ``serving.runner`` can run them without
+    this project."""
     devices: ClassVar[tuple[str, ...]] = ("cuda", "cpu")
     reads: ClassVar[tuple[str, ...]]
     """Formats of artefacts it can load, see ``artefacts.steps``; "checkpoint" for the checkpoint itself."""

@@ -121,6 +121,11 @@ class Backend:
         return tuple(device for device in able if not self.devices or device in self.devices)
 
     @property
+    def portable(self) -> bool:
+        """Whether a folder can be made that answers without this project; what only GPUs do is not in its runner."""
+        return self.engine_class.portable is not None and "cpu" in self.runs_on
+
+    @property
     def fits(self) -> bool:
         """Whether the engine can read the artefact at all."""
         return format_of(self.artefact) in self.engine_class.reads

@@ -38,6 +38,7 @@ class OnnxRuntime(Engine):
     title: ClassVar = "ONNX Runtime"
     short: ClassVar = "ort"
     packages: ClassVar = ("onnxruntime", "onnx", "torch")
+    portable: ClassVar = ("onnxruntime", "onnxruntime-gpu")
     reads: ClassVar = ("onnx", "onnx-microsoft", "onnx-dynamic", "onnx-qdq")
     options: ClassVar = {
         "replay": {"graphs": Choice("CUDA graphs")},

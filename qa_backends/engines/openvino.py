@@ -35,6 +35,7 @@ class OpenVino(Engine):
     short: ClassVar = "ov"
     label: ClassVar = "OpenVINO"
     packages: ClassVar = ("openvino",)
+    portable: ClassVar = ("openvino", "openvino")
     devices: ClassVar = ("cpu",)
     reads: ClassVar = ("onnx", "onnx-qdq")
     options: ClassVar = {"precision": {"bf16": Choice("BF16", tolerance=5e-2, precision="BF16")}}

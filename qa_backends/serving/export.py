@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
 RUNNER = "answer.py"
-PACKAGES = {"onnxruntime": ("onnxruntime", "onnxruntime-gpu"), "openvino": ("openvino", "openvino")}
-"""What the runner needs of each engine that it knows: on a CPU, and on a GPU."""
 OTHERS = ("numpy", "tokenizers")
 """What it needs besides."""
 CHECKED_EVERY = 6
@@ -52,7 +50,7 @@ def export(
         ArtefactError: the runner answers otherwise.
         BackendUnavailable, BackendFailed: see ``Runtime.make_ready``.
     """
-    if backend.engine not in PACKAGES or {"replay", "provider"} & set(dict(backend.options)):
+    if not backend.portable:
         raise InputError(
             f"{backend.title} cannot be taken away: its engine needs this project to load the model. Choose a backend "
             "on ONNX Runtime or OpenVINO, such as pruned-ort-fp16."
@@ -93,7 +91,8 @@ def _write_model(artefact: Path, file: Path, *, upcasting: bool) -> None:
 
 def _settings(family: Family, backend: Backend, device: str, folder: Path) -> dict[str, Any]:
     reads = family.settings
-    package = PACKAGES[backend.engine][device == "cuda"]
+    assert backend.engine_class.portable
+    package = backend.engine_class.portable[device == "cuda"]
     return {
         "backend": f"{family.name}/{backend.name}",
         "title": backend.title,

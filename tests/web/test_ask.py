@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qs
 
 import pytest
@@ -281,6 +281,18 @@ def test_the_code_repeats_the_question(url: str, capsys: pytest.CaptureFixture[s
     assert "'Who watered '\"'\"'it'\"'\"'?'" in shell
     assert "--device cpu" in shell and "In the project's folder" in shell
     assert "--context-file" in share.as_shell("Who?", "x" * 150_000, "minilm", ["baseline"], "cpu")
+
+
+def test_what_is_deployed_is_the_fastest_and_only_what_can_be_taken_away_is() -> None:
+    fast = share.as_deployed("minilm", "pruned-ort-fp16", "cpu")
+    assert "export --backend minilm/pruned-ort-fp16 --device cpu --to pruned-ort-fp16" in fast
+    assert "serve --no-page --backends pruned-ort-fp16 --family minilm --device cpu" in fast
+    assert "export" not in share.as_deployed("minilm", "pruned", "cpu")
+    assert "export" not in share.as_deployed("minilm", "pruned-ort-tensorrt", "cuda")
+    program = fast.partition("pipeline\n")[2]
+    found: dict[str, Any] = {}
+    exec(compile(f"from qa_backends import pipeline\n{program}", "copied", "exec"), found)
+    assert found["answer"]["answer"] == "Ada"
 
 
 @pytest.mark.parametrize(

@@ -95,3 +95,24 @@ def as_shell(question: str, context: str, family: str, backends: Sequence[str], 
         f"    --question {shlex.quote(question)} \\\n    {text}\n"
         "done\n"
     )
+
+
+def as_deployed(family: str, backend: str, device: str) -> str:
+    """Lines that put one backend to use: a folder of its own, an HTTP interface, a line in a program."""
+    chosen, name = catalog.backend(backend), f"{family}/{backend}"
+    here = shlex.join(["--family", family, "--device", device])
+    away = (
+        "# A folder that answers without this project:\n"
+        f"python -m qa_backends export --backend {name} --device {device} --to {backend}\n"
+        if chosen.portable
+        else "# Its engine needs this project to load the model, so there is no folder to take away.\n"
+    )
+    return (
+        f"# {chosen.title}. In the project's folder, after: pip install '.[serve]'\n"
+        f"{away}"
+        "# An HTTP interface, described at /docs, where questions that come together are read together:\n"
+        f"python -m qa_backends serve --no-page --backends {backend} {here}\n"
+        "# In Python, in place of transformers' pipeline:\n"
+        "from qa_backends import pipeline\n"
+        f'answer = pipeline("{name}", device="{device}")(question="Who sang?", context="Ada sang.")\n'
+    )

@@ -131,6 +131,7 @@ class AskTab:
             gr.HTML(f'<p class="qa-soft">{LINK_NOTE}</p>')
             self._python = gr.Code(share.as_python(*shown, share.page_address(None)), label="Python", **share.CODE_BOX)
             self._shell = gr.Code(share.as_shell(*shown), label="Command line", **share.CODE_BOX)
+            self._deploy = gr.Code(_deployed(recorded), label="Deploy the fastest", **share.CODE_BOX)
         gr.HTML("", js_on_load=scripts.LISTEN, elem_id="qa-listen")  # last: it looks for what stands above
 
     @property
@@ -141,7 +142,7 @@ class AskTab:
     @property
     def shown(self) -> list[Any]:
         """What shows a comparison that is over."""
-        return [self.visit, self._result, self._marked, self._chart, self._python, self._shell]
+        return [self.visit, self._result, self._marked, self._chart, self._python, self._shell, self._deploy]
 
     @property
     def outputs(self) -> list[Any]:
@@ -211,7 +212,7 @@ class AskTab:
         self, seconds: float, visit: Visit, context: str, question: str, backends: list[str], family: str,
         device: str, request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
-        skipped = [gr.skip()] * 4
+        skipped = [gr.skip()] * 5
         view: Comparison | None = None
         drawn_answers = -1
         stop = self._stops.begin(request)
@@ -243,7 +244,7 @@ class AskTab:
         finally:
             self._stops.over(request, stop)
         if view is None or not view.answered or stop.is_set():
-            yield (*[gr.skip()] * 7, gr.Button(visible=False))
+            yield (*[gr.skip()] * 8, gr.Button(visible=False))
             return
         visit = visit.with_question(view)
         self._visits.keep(visit)
@@ -350,7 +351,17 @@ def _shown(visit: Visit, view: Comparison, request: gr.Request) -> Updates:
         charts.visit(visit.history, shipped_benchmark()),
         share.as_python(*asked, share.page_address(request)),
         share.as_shell(*asked),
+        _deployed(view),
     )
+
+
+def _deployed(view: Comparison | None) -> str:
+    """How the fastest is put to use; the last that was ticked, where none is known to be."""
+    if view is None:
+        _, _, family, names, device = first_asked()
+        return share.as_deployed(family, names[-1], device)
+    name = view.fastest.backend if view.fastest else view.cards[-1].backend
+    return share.as_deployed(view.family, name, view.device)
 
 
 def first_asked() -> tuple[str, str, str, list[str], str]:

@@ -131,6 +131,13 @@ def test_no_such_backend_or_device() -> None:
         pipeline("baseline", device=7)
 
 
+def test_the_documents_lines_run_as_they_stand() -> None:
+    document = (Path(ROOT) / "docs" / "library.md").read_text(encoding="utf-8")
+    blocks = [each.partition("```")[0] for each in document.split("```python\n")[1:]]
+    assert len(blocks) == 2
+    exec(compile("\n".join(blocks), "docs/library.md", "exec"), {})
+
+
 def test_importing_the_package_imports_nothing_heavy() -> None:
     import subprocess
     import sys

@@ -193,19 +193,26 @@ class FairLock:
 
 
 class Quiet:
-    """Keeps the cores quiet for turns in which something may be timed: other threads' work waits until they end."""
+    """Keeps the cores quiet for turns in which something may be timed: other threads' work waits until they end.
+
+    Neither side starves: who waited for one turn to end goes before the next, and who comes later does not.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._timed = False
-        self._working = 0
+        self._working = self._waiting = 0
 
     @contextmanager
     def beside(self) -> Iterator[None]:
         """For work outside of turns, such as tokenising: begins once no turn is timed."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._timed)
+            if self._timed:
+                self._waiting += 1
+                self._changed.wait_for(lambda: not self._timed)
+                self._waiting -= 1
             self._working += 1
+            self._changed.notify_all()
         try:
             yield
         finally:
@@ -217,6 +224,7 @@ class Quiet:
     def timed(self) -> Iterator[None]:
         """For the holder of a turn: begins once all such work has ended, which is short."""
         with self._changed:
+            self._changed.wait_for(lambda: not self._waiting)
             self._timed = True
             self._changed.wait_for(lambda: not self._working)
         try:

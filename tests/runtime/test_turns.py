@@ -283,3 +283,47 @@ def test_the_answer_of_a_short_text_is_known_while_it_is_read_again_to_be_timed(
     assert len(pace.forwards) == 2 * forwards and sum(pace.forwards) == 2 * prepared.windows.n_windows
     assert cold.answer == reading.answer
     assert reading.times.compute_s < 0.3 <= cold.times.compute_s == cold_s
+
+
+def test_work_beside_turns_waits_for_timed_ones_and_neither_side_starves() -> None:
+    """Measurements without a pause, and tokenising without a pause: both go on, and never at the same time."""
+    runtime = Runtime()
+    inside: list[str] = []
+    mixed: list[str] = []
+    counts: Counter[str] = Counter()
+    over = threading.Event()
+
+    def measure() -> None:
+        while not over.is_set():
+            with runtime.turn("cpu"):
+                mixed.extend(inside)
+                inside.append("timed")
+                time.sleep(0.002)
+                inside.remove("timed")
+                counts["timed"] += 1
+
+    def tokenise() -> None:
+        while not over.is_set():
+            with runtime.beside():
+                mixed.extend(each for each in inside if each == "timed")
+                inside.append("beside")
+                time.sleep(0.001)
+                inside.remove("beside")
+                counts["beside"] += 1
+
+    threads = [threading.Thread(target=measure)] + [threading.Thread(target=tokenise) for _ in range(3)]
+    for each in threads:
+        each.start()
+    deadline = time.monotonic() + 30
+    while min(counts["timed"], counts["beside"]) < 20 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    over.set()
+    for each in threads:
+        each.join()
+    assert mixed == [] and min(counts["timed"], counts["beside"]) >= 20, counts
+
+
+def test_a_turn_that_is_not_timed_leaves_others_to_prepare() -> None:
+    runtime = Runtime()
+    with runtime.turn("cpu", timed=False), runtime.beside():
+        pass

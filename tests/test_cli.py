@@ -272,6 +272,7 @@ def test_a_benchmark_of_which_nothing_is_left_saves_nothing(
     assert saved.read_text() == "an earlier one"
 
 
+@pytest.mark.slow
 def test_overhead_says_what_is_ours_and_what_the_library_would_take(run: Run, tmp_path: Path) -> None:
     """The app's own work stays a small part of the model's: the bound is thrice what is aimed at."""
     saved = tmp_path / "overhead.json"

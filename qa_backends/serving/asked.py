@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import GeneratorType
 from typing import Any
 
 from qa_backends.contract import Query
@@ -27,11 +28,13 @@ def queries_of(positional: Sequence[Any], named: Mapping[str, Any]) -> list[Quer
     if len(positional) == 2 and all(isinstance(each, str) for each in positional):
         return [_query({"question": positional[0], "context": positional[1]})]
     given = positional[0] if len(positional) == 1 else list(positional)
-    if isinstance(given, Iterator):
+    if isinstance(given, GeneratorType):
         return map(_query, given)
-    if isinstance(given, Mapping) or not isinstance(given, Sequence):
-        return [_query(given)]
-    return [_query(each) for each in given]
+    if isinstance(given, Mapping):
+        return _by_name(given.get("question"), given.get("context"))
+    if isinstance(given, Iterable) or hasattr(given, "__getitem__"):
+        return [_query(each) for each in given]
+    return [_query(given)]
 
 
 def _by_name(question: Any, context: Any) -> list[Query]:

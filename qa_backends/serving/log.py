@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 from datetime import UTC, datetime
 
 
@@ -18,8 +19,10 @@ class Lines(logging.Formatter):
             "message": record.getMessage(),
         }
         line |= getattr(record, "fields", {})
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
+        if record.exc_info and record.exc_info[0]:
+            # Where it was raised and what it was, without its message, in which libraries like to quote what was sent.
+            line["error"] = record.exc_info[0].__name__
+            line["traceback"] = "".join(traceback.format_tb(record.exc_info[2]))
         return json.dumps(line, ensure_ascii=False)
 
 
@@ -28,5 +31,8 @@ def log_lines() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.captureWarnings(True)
+    # Gradio prints the errors of calls that it refuses, with all that was sent.
+    traceback.print_exc = lambda *_args, **_kwargs: logging.getLogger("gradio").error("a call failed", exc_info=True)
     logging.getLogger("qa_backends").setLevel(logging.INFO)
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)

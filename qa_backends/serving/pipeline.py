@@ -11,6 +11,7 @@ It takes what the pipeline takes and gives what it gives; ``docs/library.md`` sa
 from __future__ import annotations
 
 import logging
+import operator
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from itertools import islice
@@ -42,6 +43,9 @@ AT_ONCE = 256
 WITHOUT_EFFECT = ("padding", "num_workers")
 """Options of transformers' pipeline that change none of its answers: windows are padded as they are batched here."""
 
+LEAST = {"top_k": 1, "doc_stride": 0, "max_answer_len": 1, "max_seq_len": 1, "max_question_len": 1, "batch_size": 1}
+"""Of the options that are numbers."""
+
 progress = Progress(logging.getLogger(__name__).info)
 
 
@@ -67,9 +71,15 @@ class Options:
             if name not in known and name not in WITHOUT_EFFECT:
                 raise InputError(f"There is no option '{name}'. Choose among: {', '.join(known)}.")
         found = replace(self, **{name: given[name] for name in given if name in known and given[name] is not None})
-        for name in ("top_k", "max_answer_len", "max_question_len", "batch_size"):
-            if (value := getattr(found, name)) is not None and value < 1:
-                raise InputError(f"{name} is {value}; give 1 or more.")
+        for name, least in LEAST.items():
+            if (value := getattr(found, name)) is None:
+                continue
+            try:
+                whole = operator.index(value)
+            except TypeError as error:
+                raise InputError(f"{name} is {value!r}; give a whole number.") from error
+            if whole < least:
+                raise InputError(f"{name} is {whole}; give {least} or more.")
         return found
 
 
@@ -164,6 +174,10 @@ def pipeline(
         InputError: there is no such backend, device or option.
         BackendUnavailable, ArtefactError, BackendFailed: it cannot run here, or its making failed.
     """
+    if not isinstance(backend, str):
+        raise InputError(
+            f"{backend!r} is no backend's name. Choose one of: {', '.join(each.name for each in catalog.BACKENDS)}."
+        )
     of, chosen = catalog.resolve(backend, family)
     return QuestionAnswering(_runtime(), of, chosen, _device(device), Options().changed(options))
 
@@ -179,7 +193,7 @@ def _device(wanted: int | str | None) -> str:
     if wanted is None:
         return devices()[0]
     if isinstance(wanted, int):
-        wanted = "cpu" if wanted < 0 else f"cuda:{wanted}"
+        wanted = "cpu" if wanted == -1 else f"cuda:{wanted}"
     device = str(wanted).removesuffix(":0")
     check_device(device)
     return device

@@ -29,7 +29,7 @@ from qa_backends.serving.schemas import Asked, Failed, Given, GivenAnswer, Probl
 from qa_backends.serving.service import Full, NotReady, Service
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from qa_backends.contract import Answer
     from qa_backends.reader.reader import Prepared
@@ -39,6 +39,16 @@ ANSWER, BACKENDS = "/v1/answer", "/v1/backends"
 HEALTH, READY, METRICS, DOCS, OPENAPI, SWAGGER = "/health", "/ready", "/metrics", "/docs", "/openapi.json", "/swagger"
 PATHS = (ANSWER, BACKENDS, HEALTH, READY, METRICS)
 BEARER = HTTPBearer(auto_error=False)
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+ALLOWED = {
+    ANSWER: ("POST",),
+    BACKENDS: ("GET",),
+    METRICS: ("GET",),
+    HEALTH: ("GET", "HEAD"),
+    READY: ("GET", "HEAD"),
+}
+NOTHING = f"There is nothing here. {DOCS} describes what there is."
+UNUSABLE = f"Send JSON, with Content-Type: application/json, as {DOCS} describes."
 RETRY_AFTER_S = 1
 GONE = 499
 """What nginx logs where the client closed the connection: nobody is there to read it."""
@@ -70,10 +80,11 @@ def build_app(service: Service, key: str | None = None) -> FastAPI:
 
     app = FastAPI(
         title="Answers from a text, on interchangeable backends", version=qa_backends.__version__, lifespan=life,
-        docs_url=None, redoc_url=None, openapi_url=OPENAPI,
+        docs_url=None, redoc_url=None, openapi_url=OPENAPI, redirect_slashes=False,
     )  # fmt: skip
     for router in (_asked(service, key), _state(service)):
         app.include_router(router)
+    app.include_router(_closed())
     _documented(app, next(iter(service.places)))
     _failing(app)
     app.add_middleware(Bounded, paths=PATHS)
@@ -111,11 +122,13 @@ def _state(service: Service) -> APIRouter:
     """What a supervisor asks, who has no key."""
     router = APIRouter()
 
+    @router.head(HEALTH, include_in_schema=False)
     @router.get(HEALTH)
     async def health() -> State:
         """That the process answers."""
         return State(status="alive")
 
+    @router.head(READY, include_in_schema=False)
     @router.get(READY, responses={503: PROBLEMS[503]})
     async def ready() -> State:
         """That its backends can be asked."""
@@ -125,6 +138,28 @@ def _state(service: Service) -> APIRouter:
         return State(status="ready")
 
     return router
+
+
+def _closed() -> APIRouter:
+    """What is left of our paths, so that none of it falls through to the page: other methods, other names below /v1."""
+    router = APIRouter(include_in_schema=False)
+    for path, allowed in ALLOWED.items():
+        router.add_api_route(path, _refusing(allowed), methods=sorted(METHODS - {*allowed}))
+
+    @router.api_route("/v1/{_rest:path}", methods=sorted(METHODS))
+    async def nothing(_rest: str) -> Response:
+        raise HTTPException(404, NOTHING)
+
+    return router
+
+
+def _refusing(allowed: Sequence[str]) -> Callable[[], Awaitable[Response]]:
+    able = ", ".join(allowed)
+
+    async def refused() -> Response:
+        raise HTTPException(405, f"Use another method: {able}.", {"Allow": able})
+
+    return refused
 
 
 def _guard(key: str) -> Any:
@@ -164,13 +199,14 @@ def _failing(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def plain(_request: Request, error: HTTPException) -> Response:
         if error.status_code == 400:  # the framework's, for a body that is no UTF-8
-            return problem(422, "The body cannot be used: it is not JSON in UTF-8.")
-        return problem(error.status_code, str(error.detail), error.headers)
+            return problem(422, f"The body cannot be used: it is not in UTF-8. {UNUSABLE}")
+        said = NOTHING if error.status_code == 404 else str(error.detail)
+        return problem(error.status_code, said, error.headers)
 
     @app.exception_handler(RequestValidationError)
     async def unusable(_request: Request, error: RequestValidationError) -> Response:
         wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        return problem(422, f"The body cannot be used: {wrong[:1_000]}.")
+        return problem(422, f"The body cannot be used: {wrong[:1_000]}. {UNUSABLE}")
 
     @app.exception_handler(TimeoutError)
     async def late(_request: Request, _error: TimeoutError) -> Response:

@@ -120,7 +120,12 @@ def main() -> None:
     parser.add_argument("--question", required=True)
     parser.add_argument("--context", help="the text; standard input where it is left out")
     given = parser.parse_args()
-    context = sys.stdin.read() if given.context is None else given.context
+    try:
+        context = sys.stdin.buffer.read().decode("utf-8") if given.context is None else given.context
+    except UnicodeDecodeError as error:
+        parser.error(f"the text is not in UTF-8: {error}")
+    if not context.strip() or not given.question.strip():
+        parser.error("give a question and a text that are not empty")
     print(json.dumps(Answering(Path(__file__).parent).answer(given.question, context), ensure_ascii=False))
 
 

@@ -105,6 +105,7 @@ class Service:
 
         Raises:
             UnknownBackend: no such backend is served.
+            InputError: there are more queries than may ever wait.
             NotReady, Full: it cannot be asked now.
         """
         place = self.place(name)
@@ -119,6 +120,10 @@ class Service:
     @contextmanager
     def _accepting(self, count: int) -> Iterator[None]:
         """Runs on the event loop alone, so that counting needs no lock."""
+        if count > self.bounds.accepted:
+            raise InputError(
+                f"{count} queries are more than may wait here. Ask at most {self.bounds.accepted} at once."
+            )
         if self._accepted + count > self.bounds.accepted:
             raise Full(f"{self._accepted} questions are waiting already. Ask again in a moment.")
         self._accepted += count

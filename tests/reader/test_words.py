@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,15 @@ def expected(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[tuple[int
     return found.ids, found.offsets
 
 
-def found(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[tuple[int, int]]] | None:
+@cache
+def words_of(tokenizer: Tokenizer) -> Words:
     words = Words.of(tokenizer)
     assert words is not None
-    tokens = words.encode(text)
+    return words
+
+
+def found(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[tuple[int, int]]] | None:
+    tokens = words_of(tokenizer).encode(text)
     return tokens and (tokens[0].tolist(), [(first, last) for first, last in tokens[1].tolist()])
 
 

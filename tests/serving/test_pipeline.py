@@ -74,6 +74,7 @@ def test_every_form_of_asking_gives_the_same(ours: Any) -> None:
     assert ours([pair, {"question": "What was planted?", "context": TEXT}]) == together
     assert ours(pair, {"question": "What was planted?", "context": TEXT}) == together
     assert together[0]["answer"] == "Ben" and "apple tree" in together[1]["answer"]
+    assert ours(iter([pair])) == ours({"question": [QUESTION], "context": [TEXT]}) == alone
     assert ours(**pair, batch_size=1, padding=True) == pytest.approx(alone)
 
 
@@ -112,6 +113,9 @@ def test_options_given_when_it_is_made_are_defaults() -> None:
         ({"question": QUESTION, "context": ["a b", "c d"]}, "Give question= and context="),
         ({"question": [QUESTION], "context": [TEXT, TEXT]}, "There are 1 questions and 2 contexts"),
         ({"question": QUESTION, "context": TEXT, "top_k": 0}, "top_k is 0"),
+        ({"question": QUESTION, "context": TEXT, "top_k": "2"}, "top_k is '2'; give a whole number"),
+        ({"question": QUESTION, "context": TEXT, "max_seq_len": 100.0}, "max_seq_len is 100.0"),
+        ({"question": QUESTION, "context": TEXT, "doc_stride": -5}, "doc_stride is -5; give 0 or more"),
         ({"question": QUESTION, "context": TEXT, "topk": 2}, "There is no option 'topk'"),
         ({"question": QUESTION, "context": TEXT, "max_seq_len": 4096}, "512 positions"),
         ({"question": QUESTION, "context": TEXT, "max_seq_len": 64, "doc_stride": 60}, "leaves no room"),
@@ -127,6 +131,8 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(ours: Any, asked: dict[str, 
 def test_no_such_backend_or_device() -> None:
     with pytest.raises(UnknownBackend, match="pruned-ort-fp16"):
         pipeline("question-answering")
+    with pytest.raises(InputError, match="None is no backend's name"):
+        pipeline(None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="device 'cuda:7'"):
         pipeline("baseline", device=7)
 

@@ -140,8 +140,31 @@ def test_errors_say_what_to_do_in_json(client: httpx.Client) -> None:
     assert ask(client).status_code == ask(client, *[QUERY] * 65).status_code == 422
     wrong = ask(client, {"question": SECRET_WORD, "context": SECRET_WORD, SECRET_WORD: "more"})
     assert wrong.status_code == 422 and problem(wrong).count(SECRET_WORD) == 1, "the field's name, not what it holds"
-    assert client.get("/v1/nothing").status_code == 404 and problem(client.get("/v1/nothing"))
-    assert client.get("/v1/answer").status_code == 405 and problem(client.get("/v1/answer"))
+    plain = client.post("/v1/answer", content=json.dumps({"backend": SMALL, "queries": [QUERY]}))
+    assert plain.status_code == 422 and "Content-Type: application/json" in problem(plain)
+
+
+def check_paths(client: httpx.Client) -> None:
+    """Other methods and other names below ours are errors of ours, with the page beside them or without."""
+    for path, allowed in {"/v1/answer": "POST", "/v1/backends": "GET", "/ready": "GET, HEAD"}.items():
+        for method in {"GET", "POST", "PUT", "DELETE", "OPTIONS"} - set(allowed.split(", ")):
+            refused = client.request(method, path, headers={"Origin": "http://localhost:3000"})
+            assert refused.status_code == 405 and refused.headers["allow"] == allowed and allowed in problem(refused)
+            assert "access-control-allow-origin" not in refused.headers
+    for path in ("/v1/nothing", "/v1/backends/", "/v1/"):
+        assert client.get(path).status_code == 404 and "/docs" in problem(client.get(path))
+    assert client.head("/health").status_code == client.head("/ready").status_code == 200
+
+
+def test_other_paths_and_methods_are_refused_in_the_same_shape(client: httpx.Client) -> None:
+    check_paths(client)
+    assert client.get("/elsewhere").status_code == 404 and problem(client.get("/elsewhere"))
+
+
+def test_more_queries_than_may_ever_wait_are_not_told_to_come_again(mood: Mood, small_family: Family) -> None:
+    with serving(Runtime(), small_family, [MOODY], bounds=Bounds(accepted=3)) as client:
+        refused = ask(client, *[QUERY] * 4)
+        assert refused.status_code == 422 and "at most 3" in problem(refused)
 
 
 def test_a_body_that_is_too_large_is_refused_whatever_its_header_says(client: httpx.Client) -> None:
@@ -301,4 +324,5 @@ def test_the_page_stands_beside_the_interface(mood: Mood, small_family: Family) 
     with serving(Runtime(), small_family, [MOODY], page=True) as client:
         page: Any = client.get("/")
         assert page.status_code == 200 and "Ask once, see every engine answer" in page.text
+        check_paths(client)
         assert ask(client, QUERY).status_code == 200 and client.get("/openapi.json").json()["paths"]["/v1/answer"]

@@ -35,7 +35,7 @@ def free_port() -> int:
 @contextmanager
 def server(*options: str, key: str = "") -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
     port = free_port()
-    command = [sys.executable, "-m", "qa_backends", "serve", "--no-page", "--port", str(port), *options]
+    command = [sys.executable, "-m", "qa_backends", "serve", "--port", str(port), *options]
     process = subprocess.Popen(
         command, cwd=ROOT, env=os.environ | {"QA_API_KEY": key}, stderr=subprocess.PIPE, text=True
     )
@@ -62,7 +62,7 @@ def ready(client: httpx.Client) -> None:
 def test_told_to_stop_it_answers_what_it_had_accepted_and_ends_well() -> None:
     answers: list[httpx.Response] = []
     body = {"backend": "baseline-fake", "queries": [QUERY]}
-    with server("--backends", "baseline-fake", "--max-wait-ms", "1000") as (process, client):
+    with server("--no-page", "--backends", "baseline-fake", "--max-wait-ms", "1000") as (process, client):
         ready(client)
         asking = threading.Thread(target=lambda: answers.append(client.post("/v1/answer", json=body)))
         asking.start()
@@ -78,15 +78,27 @@ def test_told_to_stop_it_answers_what_it_had_accepted_and_ends_well() -> None:
 
 
 def test_the_key_comes_from_the_environment_and_the_page_can_be_left_out() -> None:
-    with server("--backends", "baseline-fake", key="s3cret") as (_, client):
+    with server("--no-page", "--backends", "baseline-fake", key="s3cret") as (_, client):
         ready(client)
         assert client.get("/v1/backends").status_code == 401
         assert client.get("/v1/backends", headers={"Authorization": "Bearer s3cret"}).status_code == 200
         assert client.get("/").status_code == 404
 
 
+def test_what_the_page_refuses_leaves_no_text_in_the_logs() -> None:
+    with server("--backends", "baseline-fake") as (process, client):
+        ready(client)
+        wrong = client.post("/gradio_api/call/answer", json={"data": [QUESTION, TEXT, "baseline-fake"]})
+        client.get(f"/gradio_api/call/answer/{wrong.json()['event_id']}")
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=PATIENCE_S)
+    failed = [each for each in map(json.loads, told.splitlines()) if each["logger"] == "gradio"]
+    assert failed and failed[0]["error"] and "Traceback" not in told
+    assert TEXT not in told and QUESTION not in told
+
+
 def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
-    with server("--backends", "baseline-fake") as (first, client):
+    with server("--no-page", "--backends", "baseline-fake") as (first, client):
         ready(client)
         port = str(client.base_url.port)
         command = [sys.executable, "-m", "qa_backends", "serve", "--no-page", "--port", port]

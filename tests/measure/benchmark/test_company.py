@@ -6,6 +6,8 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
+import pytest
+
 from qa_backends import catalog
 from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
@@ -21,6 +23,7 @@ NAMES = ("baseline", "pruned-ort", "pruned-ort-fp16")
 TRIES = 3
 
 
+@pytest.mark.slow
 def test_an_engine_is_not_slowed_by_the_idle_threads_of_the_one_before(runtime: Runtime) -> None:
     """PyTorch right after ONNX Runtime, run by run, against PyTorch alone.
 

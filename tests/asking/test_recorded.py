@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from qa_backends import catalog
 from qa_backends.asking import recorded
 from qa_backends.asking.recorded import KIND, MAIN, Recorded, examples, record, recorded_comparison
@@ -30,6 +32,7 @@ def test_what_ships_is_the_first_example_on_the_weights_that_ship() -> None:
     assert found.fastest is not None and found.tokens > 0, "what is shown first says how many times as fast"
 
 
+@pytest.mark.slow
 def test_a_recording_reads_back_as_it_was_made(runtime: Runtime, small_family: Family, tmp_path: Path) -> None:
     made = record(runtime, small_family, "cpu")
     write_results(tmp_path / "r.json", KIND, made)

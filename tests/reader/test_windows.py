@@ -67,14 +67,14 @@ def test_pieces_cover_the_text_and_share_exactly_the_stride(n_context: int, capa
 
 @pytest.mark.parametrize(("capacity", "stride"), [(10, 10), (10, 11), (0, 0), (-3, 0)])
 def test_a_stride_that_leaves_no_room_is_refused_instead_of_looping_forever(capacity: int, stride: int) -> None:
-    with pytest.raises(ValueError, match=f"stride {stride} .*{capacity}"):
+    with pytest.raises(ValueError, match=f"stride of {stride} .* {capacity} tokens"):
         list(pieces(50, capacity, stride))
 
 
 def test_a_question_so_long_that_the_windows_cannot_advance_is_refused() -> None:
     options = ReaderSettings(max_seq_len=32, stride=16)
     assert cut([(tokens(12, 1_000), tokens(90, 10_000))], BERT, options).n_windows > 1
-    with pytest.raises(ValueError, match="stride 16"):
+    with pytest.raises(ValueError, match="stride of 16"):
         cut([(tokens(13, 1_000), tokens(90, 10_000))], BERT, options)
 
 

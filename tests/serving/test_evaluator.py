@@ -64,6 +64,7 @@ def exact(of: Any, data: datasets.Dataset) -> float:
     return float(found["exact"])
 
 
+@pytest.mark.slow
 def test_the_evaluator_gives_both_pipelines_the_same_mark(data: datasets.Dataset) -> None:
     from transformers import AutoTokenizer
     from transformers import pipeline as of_transformers

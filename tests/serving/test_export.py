@@ -30,6 +30,7 @@ def carried(runtime: Runtime, family: Family, name: str, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pruned-ort-fp16", "pruned-ov"])
 def test_the_folder_holds_what_it_needs_and_answers_as_the_backend(runtime: Runtime, tmp_path: Path, name: str) -> None:
     folder = carried(runtime, MINILM, name, tmp_path / "away")

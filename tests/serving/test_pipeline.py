@@ -49,6 +49,7 @@ def as_list(found: Any) -> list[dict[str, Any]]:
     return found if isinstance(found, list) else [found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_answers_and_scores_are_those_of_the_pipeline(
     ours: Any, theirs: Any, questions: list[Question], options: dict[str, Any]

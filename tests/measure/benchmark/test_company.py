@@ -54,6 +54,7 @@ def _company_over_alone(runtime: Runtime) -> float:
     return statistics.median(company) / alone
 
 
+@pytest.mark.slow
 def test_a_benchmark_says_how_alone_and_in_company_agree(runtime: Runtime) -> None:
     found = sweep(runtime, BenchmarkPlan("minilm", NAMES, ("cpu",), lengths=(32,), batches=(1,), runs=12, seconds=30))
     ratios = {each.backend: each.ratio for each in found.alone}

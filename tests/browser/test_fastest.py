@@ -45,7 +45,7 @@ def test_the_fastest_is_found_and_the_others_reasons_are_shown(opened: Page) -> 
     assert "Timed: a question of 128 tokens and one of 384" in verdict
     standing = {each.split("\t")[0]: each for each in opened.locator("#qa-fastest-table tbody tr").all_inner_texts()}
     assert "advised" in standing["Pruned, fused, FP16"]
-    assert "as long as" in standing["Baseline"]
+    assert "as long" in standing["Baseline"], "raced, or not for want of time, it says how much slower it is"
     opened.wait_for_selector("#qa-fastest-chart .scatterlayer .point")
     command = opened.locator("#qa-fastest-command").inner_text()
     assert "recommend" in command and "--max-f1-loss 3" in command and "--seconds 15" in command

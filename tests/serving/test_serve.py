@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 from helpers import QUESTION, ROOT, TEXT
+from serving.test_rest import metric, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,7 @@ def test_told_to_stop_it_answers_what_it_had_accepted_and_ends_well() -> None:
         ready(client)
         asking = threading.Thread(target=lambda: answers.append(client.post("/v1/answer", json=body)))
         asking.start()
-        time.sleep(0.4)
+        until(lambda: metric(client, "qa_waiting") == 1 or bool(answers))
         process.send_signal(signal.SIGTERM)
         asking.join(PATIENCE_S)
         _, told = process.communicate(timeout=PATIENCE_S)

@@ -32,9 +32,7 @@ def prepare(runtime: Runtime, names: Iterable[str], progress: Progress) -> None:
     for backend in catalog.offered(family, device):
         if backend.name in names:
             try:
-                runtime.make_ready(family, backend, device, progress)
-                with runtime.turn(device, progress) as turn:
-                    runtime.get(family, backend, device, turn.progress)
+                runtime.load(family, backend, device, progress)
             except QAError as error:
                 say(f"{backend.name} is not ready: {error}")
             except Cancelled:

@@ -57,7 +57,6 @@ class SubwordTokenizer:
             self._tokenizer.no_padding()
             self.frame = read_frame(self._tokenizer)
             self._words = Words.of(self._tokenizer)
-            self._inside = self._ids_within_words()
         except Exception as error:  # the tokenizers package raises bare Exception, whatever is wrong with the file
             raise ArtefactError(
                 f"{path} cannot be read as a tokenizer ({error}). Fetch the checkpoint again."
@@ -72,12 +71,8 @@ class SubwordTokenizer:
 
     def within_word(self, token: int) -> bool:
         """Whether the token goes on with the word of the token before it."""
-        return token in self._inside
-
-    def _ids_within_words(self) -> frozenset[int]:
-        prefix = getattr(self._tokenizer.model, "continuing_subword_prefix", None)
-        vocabulary = self._tokenizer.get_vocab(with_added_tokens=False) if prefix else {}
-        return frozenset(number for piece, number in vocabulary.items() if piece.startswith(prefix))
+        prefix: str = getattr(self._tokenizer.model, "continuing_subword_prefix", "") or ""
+        return prefix != "" and str(self._tokenizer.id_to_token(token)).startswith(prefix)
 
     def encode_many(self, texts: Sequence[str]) -> list[Tokens]:
         """Many texts, on all cores."""

@@ -157,6 +157,12 @@ class Runtime:
                     _build(checkpoint, step.name, device, progress)
             return _build(checkpoint, backend.artefact, device, progress)
 
+    def load(self, family: Family, backend: Backend, device: str, progress: Progress) -> Loaded:
+        """Makes the backend ready, then loads it in a turn of its own; raises what ``make_ready`` and ``get`` raise."""
+        self.make_ready(family, backend, device, progress)
+        with self.turn(device, progress):
+            return self.get(family, backend, device, progress)
+
     def get(self, family: Family, backend: Backend, device: str, progress: Progress | None = None) -> Loaded:
         """The backend, loaded if it is not; call it within a turn of the device.
 

@@ -21,7 +21,7 @@ from qa_backends import catalog
 from qa_backends.checkpoints import sources
 from qa_backends.checkpoints.load import read_config
 from qa_backends.contract import ReaderSettings
-from qa_backends.errors import ArtefactError, BackendFailed, InputError
+from qa_backends.errors import BackendFailed, InputError
 from qa_backends.limits import devices
 from qa_backends.progress import Progress
 from qa_backends.reader.reader import check, of_each
@@ -94,10 +94,7 @@ class QuestionAnswering:
         self._family = family
         self._backend = backend
         self._options = options
-        runtime.make_ready(family, backend, device, progress)
-        with runtime.turn(device, progress) as turn:
-            runtime.get(family, backend, device, turn.progress)
-            self._reader = runtime.reader(family)
+        self._reader = runtime.load(family, backend, device, progress).reader
         self._positions = _positions(family)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -201,7 +198,4 @@ def _device(wanted: int | str | None) -> str:
 
 def _positions(family: Family) -> int:
     """Tokens that the family's models can tell the places of."""
-    folder = sources.ready(family.source(catalog.BASELINE))
-    if folder is None:
-        raise ArtefactError(f"The baseline of '{family.name}' is gone from the cache. Load the backend again.")
-    return int(read_config(folder)["max_position_embeddings"])
+    return int(read_config(sources.make_ready(family.source(catalog.BASELINE), progress))["max_position_embeddings"])

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 ANSWER, BACKENDS = "/v1/answer", "/v1/backends"
 HEALTH, READY, METRICS, DOCS, OPENAPI, SWAGGER = "/health", "/ready", "/metrics", "/docs", "/openapi.json", "/swagger"
-PATHS = (ANSWER, BACKENDS, HEALTH, READY, METRICS)
 BEARER = HTTPBearer(auto_error=False)
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 ALLOWED = {
@@ -47,6 +46,7 @@ ALLOWED = {
     HEALTH: ("GET", "HEAD"),
     READY: ("GET", "HEAD"),
 }
+PATHS = tuple(ALLOWED)
 NOTHING = f"There is nothing here. {DOCS} describes what there is."
 UNUSABLE = f"Send JSON, with Content-Type: application/json, as {DOCS} describes."
 RETRY_AFTER_S = 1

@@ -67,13 +67,11 @@ class Service:
     bounds: Bounds
     metrics: Metrics
     _accepted: int = 0
-    _preparing: threading.Thread | None = None
     _over: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
         """Gets the backends ready, one after the other, on a thread of its own."""
-        self._preparing = threading.Thread(target=self._prepare, name="getting ready", daemon=True)
-        self._preparing.start()
+        threading.Thread(target=self._prepare, name="getting ready", daemon=True).start()
 
     def close(self) -> None:
         """Answers what was accepted, and ends."""

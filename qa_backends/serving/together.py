@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from qa_backends.artefacts.steps import chain_of
-from qa_backends.contract import Query, SpanLogits
+from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed
 from qa_backends.reader.decode import decode
+from qa_backends.reader.reader import of_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.contract import Answer
-    from qa_backends.reader.reader import Prepared, Reader
+    from qa_backends.contract import Answer, SpanLogits
+    from qa_backends.reader.reader import Prepared
     from qa_backends.runtime import Runtime, Turn
 
 WELL = Query("Who sang?", "Ada sang in the garden.")
@@ -32,16 +31,15 @@ class Together:
     """A backend on a device, asked many questions at once."""
 
     def __init__(self, runtime: Runtime, family: Family, backend: Backend, device: str) -> None:
-        """Builds and loads it; raises what ``Runtime.make_ready`` and ``Runtime.get`` raise."""
+        """Builds and loads it; raises what ``Runtime.load`` raises."""
         self.name = f"{family.name}/{backend.name}"
         self.family = family
         self.backend = backend
         self.device = device
         self._runtime = runtime
-        runtime.make_ready(family, backend, device, runtime.progress)
+        loaded = runtime.load(family, backend, device, runtime.progress)
+        self.ran, self.reader = loaded.ran, loaded.reader
         with runtime.turn(device) as turn:
-            self.ran = runtime.get(family, backend, device).ran
-            self.reader: Reader = runtime.reader(family)
             turn.logits(family, backend, self.reader.prepare(WELL).windows)  # the first call is a slow one
 
     def read(self, prepared: Sequence[Prepared]) -> list[Answer | Exception]:
@@ -70,14 +68,9 @@ class Together:
         ]
 
     def _all(self, turn: Turn, prepared: Sequence[Prepared]) -> list[SpanLogits | BackendFailed]:
-        windows = self.reader.join(prepared).windows
-        logits = turn.logits(self.family, self.backend, windows)
-        ends = np.cumsum([each.windows.n_windows for each in prepared])
-        return [
-            SpanLogits(logits.start[end - own.n_windows : end, : own.seq_len],
-                       logits.end[end - own.n_windows : end, : own.seq_len])
-            for end, own in zip(ends, (each.windows for each in prepared), strict=True)
-        ]  # fmt: skip
+        joined = self.reader.join(prepared)
+        logits = turn.logits(self.family, self.backend, joined.windows)
+        return [own for _, _, own in of_each(joined, logits)]
 
     def _well(self, turn: Turn) -> bool:
         try:

@@ -152,7 +152,10 @@ class StageTimes:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What really ran, as the engine itself reports it after loading."""
+    """What really ran, as the engine itself reports it after loading.
+
+    ``threads`` is 0 where another process runs it.
+    """
 
     device: str
     provider: str
@@ -215,6 +218,9 @@ class Engine(ABC):
     portable: ClassVar[tuple[str, str] | None] = None
     """What installs all that its artefacts need, on a CPU and on a GPU, where ``serving.runner`` can run them without
     this project."""
+    named_by: ClassVar[str] = ""
+    """The environment variable with the address of what it asks, for an engine that runs in another process; its
+    backends are offered where that is set."""
     devices: ClassVar[tuple[str, ...]] = ("cuda", "cpu")
     reads: ClassVar[tuple[str, ...]]
     """Formats of artefacts it can load, see ``artefacts.steps``; "checkpoint" for the checkpoint itself."""

@@ -157,6 +157,7 @@ BACKENDS = (
     Backend("pruned", "onnx-fused-fp16", "onnxruntime", GRAPHS, GPU),
     Backend("pruned", "onnx", "onnxruntime", TENSORRT, GPU),
     Backend(BASELINE, CHECKPOINT, "deepspeed", FP16, GPU),
+    Backend("pruned", "onnx-fused-fp16", "triton"),
 )
 """What is offered without being asked for by name. Every other combination that fits can be named."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
 from typing import TYPE_CHECKING
 
 from qa_backends.artefacts.steps import CHECKPOINT, chain_of, step_names
@@ -65,9 +66,18 @@ def resolve(name: str, family_name: str | None = None) -> tuple[Family, Backend]
 def offered(of: Family, device: str | None = None) -> list[Backend]:
     """The table's backends that the family has the checkpoint for and that the device, where given, can run.
 
-    One whose package is missing is offered all the same: ``unavailable`` says how to mend that.
+    One whose package is missing is offered all the same: ``unavailable`` says how to mend that. One that asks a server
+    is, where that is named.
     """
-    return [each for each in BACKENDS if of.has(each.checkpoint) and (device is None or device in each.runs_on)]
+    return [
+        each
+        for each in BACKENDS
+        if of.has(each.checkpoint) and (device is None or device in each.runs_on) and _named(each.engine_class)
+    ]
+
+
+def _named(engine: type[Engine]) -> bool:
+    return not engine.named_by or bool(os.environ.get(engine.named_by))
 
 
 def offered_on(of: Family, devices: Iterable[str]) -> list[Backend]:

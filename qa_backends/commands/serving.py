@@ -1,8 +1,9 @@
-"""``serve`` and ``export``."""
+"""``serve``, ``export`` and ``triton serve``."""
 
 from __future__ import annotations
 
 import importlib.util
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -67,23 +68,61 @@ def serve(
     )  # fmt: skip
 
 
+class Form(StrEnum):
+    """What is written."""
+
+    FOLDER = "folder"
+    TRITON = "triton"
+
+
 @app.command()
 def export(
     to: Annotated[Path, typer.Option("--to", help="A folder that is not there yet.")],
     backend: BackendName = catalog.PRESELECTED[-1],
     family: FamilyName = None,
     device: Device = None,
+    form: Annotated[
+        Form, typer.Option("--as", help="A folder that answers by itself, or a model repository for Triton.")
+    ] = Form.FOLDER,
     as_json: Json = False,
 ) -> None:
     """Write a folder that answers without this project: model, tokenizer, settings and a runner of a hundred lines."""
     from qa_backends.runtime import Runtime
     from qa_backends.serving.export import RUNNER
     from qa_backends.serving.export import export as write
+    from qa_backends.serving.triton.repository import export_repository
 
     of, chosen = catalog.resolve(backend, family)
-    settings = write(Runtime(progress=watched), of, chosen, pick_device(device), to, watched)
+    writing = write if form is Form.FOLDER else export_repository
+    settings = writing(Runtime(progress=watched), of, chosen, pick_device(device), to, watched)
     if as_json:
         return show(settings)
+    if form is Form.TRITON:
+        say(f"{to} holds {settings['backend']} as Triton serves it; its README.md says how.")
+        return None
     say(f"{to} answers as {settings['backend']} does. There:")
     console.print(f"pip install -r requirements.txt\npython {RUNNER} --question … --context …")
     return None
+
+
+triton = typer.Typer(help="NVIDIA's Triton Inference Server, with what `export --as triton` wrote.")
+app.add_typer(triton, name="triton")
+Port = Annotated[int, typer.Option(min=1, max=65535)]
+
+
+@triton.command("serve")
+def serve_triton(
+    repository: Annotated[Path, typer.Argument(help="The folder that `export --as triton` wrote.")],
+    environment: Annotated[
+        Path | None, typer.Option("--environment", help="Where nvidia-pytriton is, if no server is on the path.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="0.0.0.0 to be reached from other machines.")] = "127.0.0.1",
+    http_port: Port = 8000,
+    grpc_port: Port = 8001,
+    metrics_port: Port = 8002,
+) -> None:
+    """Run a Triton server where one is installed, until it is told to stop."""
+    from qa_backends.serving.triton.server import Addresses
+    from qa_backends.serving.triton.server import serve as run
+
+    run(repository, environment, Addresses(host, http_port, grpc_port, metrics_port))

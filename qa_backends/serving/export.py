@@ -6,6 +6,7 @@ import importlib.util
 import json
 import shutil
 import tempfile
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.serving import runner
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from qa_backends.catalog import Backend, Family
     from qa_backends.progress import Progress
     from qa_backends.runtime import Runtime
@@ -46,9 +49,28 @@ def export(
     The folder appears whole, after its runner gave the backend's answers to the shipped questions.
 
     Raises:
+        InputError, BackendUnavailable, BackendFailed: see ``taken``.
+        ArtefactError: the runner answers otherwise, or see ``taken``.
+    """
+    with taken(runtime, family, backend, device, folder, progress) as (artefact, making):
+        settings = write_model(artefact, making, family, backend, device)
+        checkpoint = sources.make_ready(family.source(BASELINE), progress)
+        shutil.copyfile(checkpoint / "tokenizer.json", making / "tokenizer.json")
+        (making / "requirements.txt").write_text("\n".join(settings["needs"]) + "\n", encoding="utf-8")
+        (making / "README.md").write_text(_readme(settings), encoding="utf-8")
+        _check(runtime, family, backend, device, making, progress)
+    return settings
+
+
+@contextmanager
+def taken(
+    runtime: Runtime, family: Family, backend: Backend, device: str, folder: Path, progress: Progress
+) -> Iterator[tuple[Path, Path]]:
+    """The backend's artefact, and an empty folder that is ``folder`` in the end, or nothing where writing it fails.
+
+    Raises:
         InputError: the folder is there already, or the backend's engine needs more than one package.
-        ArtefactError: the runner answers otherwise.
-        BackendUnavailable, BackendFailed: see ``Runtime.make_ready``.
+        ArtefactError, BackendUnavailable, BackendFailed: see ``Runtime.make_ready``.
     """
     if not backend.portable:
         raise InputError(
@@ -62,24 +84,24 @@ def export(
     making = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         progress.say("writing the model …")
-        _write_model(artefact, making / FILE, upcasting=device == "cpu" and backend.engine == "onnxruntime")
-        checkpoint = sources.make_ready(family.source(BASELINE), progress)
-        shutil.copyfile(checkpoint / "tokenizer.json", making / "tokenizer.json")
-        shutil.copyfile(runner.__file__, making / RUNNER)
-        settings = _settings(family, backend, device, making)
-        (making / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-        (making / "requirements.txt").write_text("\n".join(settings["needs"]) + "\n", encoding="utf-8")
-        (making / "README.md").write_text(_readme(settings), encoding="utf-8")
-        _check(runtime, family, backend, device, making, progress)
+        yield artefact, making
         making.chmod(0o755)
         making.replace(folder)
     except BaseException:
         shutil.rmtree(making, ignore_errors=True)
         raise
+
+
+def write_model(artefact: Path, folder: Path, family: Family, backend: Backend, device: str) -> dict[str, Any]:
+    """What runs in any case: the model, the runner and its settings, which are returned."""
+    _write_graph(artefact, folder / FILE, upcasting=device == "cpu" and backend.engine == "onnxruntime")
+    shutil.copyfile(runner.__file__, folder / RUNNER)
+    settings = _settings(family, backend, device, folder)
+    (folder / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     return settings
 
 
-def _write_model(artefact: Path, file: Path, *, upcasting: bool) -> None:
+def _write_graph(artefact: Path, file: Path, *, upcasting: bool) -> None:
     """On a CPU, FP16 weights as the FP32 that they are computed in: ONNX Runtime would cast around every operator."""
     if not (upcasting and read_manifest(artefact).precision == "FP16"):
         shutil.copyfile(artefact / FILE, file)

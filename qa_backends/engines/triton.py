@@ -1,0 +1,157 @@
+"""NVIDIA's Triton Inference Server, asked over HTTP or gRPC: windows go there, logits come back.
+
+``python -m qa_backends export --as triton`` writes what such a server serves; ``QA_TRITON_URL`` names it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
+from qa_backends.contract import Engine, Ran, SpanLogits, Windows
+from qa_backends.engines._onnx import FILE, OUTPUTS, feeds_of
+from qa_backends.errors import BackendFailed, BackendUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+ARTEFACT, ENGINE, PRECISION = "artefact_sha256", "engine", "precision"
+"""Parameters of a served model's configuration: what it was made from, what runs it, and what that computes in."""
+KINDS = {"cpu": "KIND_CPU", "cuda": "KIND_GPU"}
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a server is asked: Triton's client for that, and how client and request are told of our patience."""
+
+    library: str
+    client: dict[str, float]
+    request: dict[str, float]
+
+
+WAYS = {
+    "http": Way("tritonclient.http", {"connection_timeout": PATIENCE_S, "network_timeout": PATIENCE_S}, {}),
+    "grpc": Way("tritonclient.grpc", {}, {"client_timeout": PATIENCE_S}),
+}
+"""By the scheme of the server's address."""
+
+
+class Triton(Engine):
+    """One model of a running server. What is timed is what asking it takes: the way there and back included."""
+
+    title: ClassVar = "Triton"
+    short: ClassVar = "triton"
+    label: ClassVar = "Triton"
+    packages: ClassVar = ("tritonclient", "geventhttpclient", "grpc")
+    install: ClassVar = "pip install '.[triton]'"
+    named_by: ClassVar = "QA_TRITON_URL"
+    reads: ClassVar = ("onnx", "onnx-microsoft", "onnx-dynamic", "onnx-qdq")
+
+    @classmethod
+    def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:
+        url = os.environ.get(cls.named_by, "")
+        if urlsplit(url).scheme not in WAYS:
+            said = f"{cls.named_by} is “{url}”, which is no address." if url else "No Triton server is named."
+            return said, f"Set {cls.named_by} to one, as http://127.0.0.1:8000 or grpc://127.0.0.1:8001."
+        return None
+
+    def load(self, artefact: Path, device: str) -> None:
+        self._url = os.environ[self.named_by]
+        parts = urlsplit(self._url)
+        self._hash, self._stored = file_hash(artefact / FILE), read_manifest(artefact).precision
+        self._way = WAYS[parts.scheme]
+        self._library: Any = importlib.import_module(self._way.library)
+        self._failures = (OSError, HTTPException, self._library.InferenceServerException)
+        self._client: Any = self._library.InferenceServerClient(parts.netloc, **self._way.client)
+        try:
+            config = self._served()
+        except self._failures as error:
+            raise BackendUnavailable(
+                f"The Triton server at {self._url} does not answer: {error}.",
+                "Start it, python -m qa_backends triton serve REPOSITORY, or mend the address: HTTP and gRPC have a "
+                "port each.",
+            ) from error
+        if config["instance_group"][0]["kind"] != KINDS[device]:
+            raise BackendUnavailable(
+                f"The Triton server at {self._url} serves this model on another device.",
+                f"Export it again with --device {device}, or choose the other device.",
+            )
+        self._device, self._name = device, config["name"]
+        self._most = int(config["max_batch_size"])
+        self._inputs = {each["name"]: each["data_type"].removeprefix("TYPE_") for each in config["input"]}
+        self._facts = _facts(config)
+
+    def _served(self) -> dict[str, Any]:
+        """The configuration of the model that was made from the artefact.
+
+        Raises:
+            BackendUnavailable: the server has none.
+        """
+        for each in self._plain(self._client.get_model_repository_index(), "models"):
+            if each.get("state") == "READY":
+                found: dict[str, Any] = self._plain(self._client.get_model_config(each["name"]), "config")
+                if _facts(found).get(ARTEFACT) == self._hash:
+                    return found
+        raise BackendUnavailable(
+            f"The Triton server at {self._url} does not serve this model as it is built here.",
+            "Write a repository for it, python -m qa_backends export --as triton, and serve that.",
+        )
+
+    def _plain(self, answer: Any, field: str) -> Any:
+        """An answer as HTTP gives it: gRPC's is a message, with one field around it."""
+        if isinstance(answer, dict | list):
+            return answer
+        from google.protobuf.json_format import MessageToDict
+
+        return MessageToDict(answer, preserving_proto_field_name=True)[field]
+
+    def forward(self, windows: Windows) -> SpanLogits:
+        feeds = feeds_of(windows, self._inputs)
+        parts = [self._ask(feeds, first) for first in range(0, windows.n_windows, self._most)]
+        start, end = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return SpanLogits(start, end)
+
+    def _ask(self, feeds: Mapping[str, np.ndarray[Any, Any]], first: int) -> tuple[Any, Any]:
+        """Logits of as many windows as the server takes at once."""
+        asked = []
+        for name, kind in self._inputs.items():
+            array = feeds[name][first : first + self._most]
+            asked.append(self._library.InferInput(name, array.shape, kind))
+            asked[-1].set_data_from_numpy(array)
+        try:
+            found = self._client.infer(self._name, asked, **self._way.request)
+        except self._failures as error:
+            raise BackendFailed(f"The Triton server at {self._url} failed: {error}. See its own log.") from error
+        return found.as_numpy(OUTPUTS[0]), found.as_numpy(OUTPUTS[1])
+
+    def describe(self) -> Ran:
+        precision = self._facts[PRECISION]
+        notes = (
+            (f"weights stored as {self._stored}, computed in {precision} there",) if precision != self._stored else ()
+        )
+        return Ran(
+            device="CPU" if self._device == "cpu" else "GPU",
+            provider=f"Triton at {urlsplit(self._url).netloc}, {self._facts[ENGINE]}",
+            precision=precision,
+            threads=0,  # the server's own affair
+            fused_ops={},
+            file_hash=self._hash,
+            versions=versions_of(self.packages),
+            notes=notes,
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _facts(config: Mapping[str, Any]) -> dict[str, str]:
+    return {key: each["string_value"] for key, each in config.get("parameters", {}).items()}

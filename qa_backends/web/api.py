@@ -32,7 +32,15 @@ class Endpoints:
     def answer(
         self, question: str, context: str, backend: str = catalog.PRESELECTED[-1], family: str = "", device: str = ""
     ) -> dict[str, Any]:
-        """One backend's answer. ``family`` and ``device`` may be empty for the defaults."""
+        """Finds the answer to a question in a text, by one backend; says so where the text holds none.
+
+        Args:
+            question: what to ask, up to 2,000 characters.
+            context: the text that is searched, up to 200,000 characters.
+            backend: a name such as baseline, pruned or pruned-ort-fp16.
+            family: of models; empty for the default one.
+            device: cpu or cuda; empty for the default one.
+        """
         found = self._asked(question, context, [backend], family, device, 0.0)
         (outcome,) = found.outcomes
         if outcome.reading is None:
@@ -48,9 +56,15 @@ class Endpoints:
         device: str = "",
         seconds: float = LIVE_SECONDS,
     ) -> dict[str, Any]:
-        """The comparison that the page draws: a card a backend, with answer, times, ratio and quality, and the fastest.
+        """Asks several backends and measures them: for each the answer, times, ratio and quality, and the fastest.
 
-        The backends take turns for at most ``seconds``; 0 gives single readings. Times are in milliseconds.
+        Args:
+            question: what to ask, up to 2,000 characters.
+            context: the text that is searched, up to 200,000 characters.
+            backends: names such as baseline, pruned and pruned-ort-fp16; the first step of the ladder is compared with.
+            family: of models; empty for the default one.
+            device: cpu or cuda; empty for the default one.
+            seconds: that the backends take turns at most; 0 gives single readings. Times are in milliseconds.
         """
         found = asdict(comparison_of(self._asked(question, context, backends, family, device, seconds)))
         return {key: value for key, value in found.items() if key not in ("status", "recorded")}

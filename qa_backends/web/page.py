@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -74,7 +75,10 @@ def build_page(runtime: Runtime) -> gr.Blocks:
 
 
 def launch_options() -> dict[str, Any]:
-    """What Gradio takes at launch: our style, and fonts that every system has, so that nothing is fetched."""
+    """What Gradio takes at launch: our style, and fonts that every system has, so that nothing is fetched.
+
+    The endpoints are tools for language models too (Model Context Protocol), where its package is installed.
+    """
     theme = gr.themes.Soft(
         primary_hue="emerald", font=SYSTEM_FONTS, font_mono=["ui-monospace", "monospace"], radius_size="md"
     )
@@ -89,6 +93,7 @@ def launch_options() -> dict[str, Any]:
         "app_kwargs": app_options(TITLE, INTRODUCTION, head),
         "footer_links": ["api"],
         "ssr_mode": False,
+        "mcp_server": importlib.util.find_spec("mcp") is not None,
         "show_error": True,
         "max_file_size": MOST_UPLOADED,
     }

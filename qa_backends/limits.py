@@ -50,12 +50,14 @@ def limit_threads() -> None:
 
 
 def thread_count() -> int:
-    """Cores this process may run on, by CPU affinity and the container's quota; the same for every engine."""
+    """Cores this process may run on, by CPU affinity, the container's quota and OMP_NUM_THREADS; the same for every
+    engine."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else (os.cpu_count() or 1)
     allowed, _, period = _read("cpu.max").partition(" ")
     quota = math.ceil(int(allowed) / int(period)) if allowed.isdigit() else cores
-    return max(1, min(cores, quota))
+    told = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return max(1, min(cores, quota, int(told) if told.isdigit() else cores))
 
 
 @cache

@@ -21,6 +21,9 @@ def test_a_containers_limits_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert limits.memory_bytes("cpu") == 1_000_000_000
     (tmp_path / "cpu.max").write_text("max 100000\n")
     assert limits.thread_count() == 64
+    for told, threads in (("3", 3), ("4,2", 4), ("128", 64), ("0", 1), ("many", 64)):
+        monkeypatch.setenv("OMP_NUM_THREADS", told)
+        assert limits.thread_count() == threads
 
 
 def test_without_a_container_the_cores_that_may_be_used_and_the_machines_memory_count(

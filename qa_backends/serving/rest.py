@@ -22,10 +22,8 @@ from swagger_ui_bundle import swagger_ui_path
 import qa_backends
 from qa_backends.contract import Query
 from qa_backends.errors import InputError, QAError, UnknownBackend
-from qa_backends.measure.quality.datasets import TITLES
-from qa_backends.measure.results.shipped import shipped_quality
 from qa_backends.serving.bounds import MOST_BYTES, Bounded, Told, problem
-from qa_backends.serving.schemas import Asked, Failed, Given, GivenAnswer, Problem, Served, ServedBackend, State
+from qa_backends.serving.schemas import Asked, Failed, Given, Served, ServedBackend, State, given, served
 from qa_backends.serving.service import Full, NotReady, Service
 
 if TYPE_CHECKING:
@@ -86,7 +84,7 @@ def build_app(service: Service, key: str | None = None) -> FastAPI:
         app.include_router(router)
     app.include_router(_closed())
     _documented(app, next(iter(service.places)))
-    _failing(app)
+    failing(app)
     app.add_middleware(Bounded, paths=PATHS)
     app.add_middleware(Told, paths=PATHS, metrics=service.metrics)
     return app
@@ -103,7 +101,7 @@ def _asked(service: Service, key: str | None) -> APIRouter:
         request.scope["told"].update(backend=place.name, queries=len(asked.queries))
         queries = [Query(each.question, each.context) for each in asked.queries]
         found = await _in_time(request, service.answer(place.name, queries), service.bounds.seconds)
-        return Given(backend=place.name, answers=[_given(each) for each in found])
+        return Given(backend=place.name, answers=[given(each) for each in found])
 
     @router.get(BACKENDS, responses={401: PROBLEMS[401]})
     async def backends() -> Served:
@@ -188,7 +186,7 @@ def _documented(app: FastAPI, backend: str) -> None:
         )  # fmt: skip
 
 
-def _failing(app: FastAPI) -> None:
+def failing(app: FastAPI) -> None:
     """Every error as JSON, with a status of its own and nothing of what was sent."""
 
     @app.exception_handler(QAError)
@@ -255,30 +253,7 @@ async def _left(request: Request) -> None:
         pass
 
 
-def _given(found: tuple[Answer, Prepared] | QAError) -> GivenAnswer | Failed:
-    if isinstance(found, QAError):
-        code = "input" if isinstance(found, InputError) else "backend"
-        return Failed(error=Problem(code=code, message=str(found)))
-    answer, prepared = found
-    return GivenAnswer(
-        answer=answer.text if answer.span else None,
-        span=(answer.span.start, answer.span.end) if answer.span else None,
-        confidence=answer.confidence,
-        score=answer.score,
-        null_score=answer.null_score,
-        n_windows=prepared.windows.n_windows,
-        notices=list(prepared.notices),
-    )
-
-
 def _served(place: Place, device: str) -> ServedBackend:
-    f1 = {title: shipped_quality(place.family, place.backend, device, data) for data, title in TITLES.items()}
-    return ServedBackend(
-        name=place.name,
-        title=place.backend.title,
-        device=device,
-        precision=place.asked.ran.precision if place.asked else place.backend.precision,
-        ready=place.batcher is not None,
-        f1={title: found.f1 for title, found in f1.items() if found},
-        error=place.error,
-    )
+    found = served(place.family, place.backend, device)
+    precision = place.asked.ran.precision if place.asked else found.precision
+    return found.model_copy(update={"precision": precision, "ready": place.batcher is not None, "error": place.error})

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, ConfigDict, Field
+
+from qa_backends.errors import InputError, QAError
+from qa_backends.measure.quality.datasets import TITLES
+from qa_backends.measure.results.shipped import shipped_quality
+
+if TYPE_CHECKING:
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.contract import Answer
+    from qa_backends.reader.reader import Prepared
 
 MOST_QUERIES = 64
 """In one request; more go into the next."""
@@ -82,3 +93,34 @@ class State(BaseModel):
     """Of the process: alive, or ready."""
 
     status: str
+
+
+def given(found: tuple[Answer, Prepared] | QAError) -> GivenAnswer | Failed:
+    """What is sent for a query."""
+    if isinstance(found, QAError):
+        code = "input" if isinstance(found, InputError) else "backend"
+        return Failed(error=Problem(code=code, message=str(found)))
+    answer, prepared = found
+    return GivenAnswer(
+        answer=answer.text if answer.span else None,
+        span=(answer.span.start, answer.span.end) if answer.span else None,
+        confidence=answer.confidence,
+        score=answer.score,
+        null_score=answer.null_score,
+        n_windows=prepared.windows.n_windows,
+        notices=list(prepared.notices),
+    )
+
+
+def served(family: Family, backend: Backend, device: str) -> ServedBackend:
+    """What is said of a backend that can be asked."""
+    f1 = {title: shipped_quality(family, backend, device, data) for data, title in TITLES.items()}
+    return ServedBackend(
+        name=f"{family.name}/{backend.name}",
+        title=backend.title,
+        device=device,
+        precision=backend.precision,
+        ready=True,
+        f1={title: found.f1 for title, found in f1.items() if found},
+        error=None,
+    )

@@ -7,7 +7,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from qa_backends.contract import Answer, Query
 from qa_backends.errors import InputError, QAError, UnknownBackend
@@ -16,13 +16,16 @@ from qa_backends.serving.batching import Batcher, BatchSize
 from qa_backends.serving.together import Together, batchable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     from qa_backends.catalog import Backend, Family
     from qa_backends.reader.reader import Prepared
     from qa_backends.runtime import Runtime
     from qa_backends.serving.metrics import Metrics
+
+
+T = TypeVar("T")
 
 
 class Full(QAError):
@@ -93,10 +96,7 @@ class Service:
         Raises:
             UnknownBackend: it is not served here.
         """
-        found = [place for full, place in self.places.items() if name in (full, place.backend.name)]
-        if len(found) != 1:
-            raise UnknownBackend(f"There is no backend '{name[:80]}' here. Choose one of: {', '.join(self.places)}.")
-        return found[0]
+        return by_name(self.places, name)
 
     async def answer(self, name: str, queries: Sequence[Query]) -> list[tuple[Answer, Prepared] | QAError]:
         """An answer, with what was read, or an error for each query. Cancelled, it leaves nothing to be read.
@@ -113,7 +113,7 @@ class Service:
             prepared = await asyncio.to_thread(self._tokenised, place.asked, queries)
             readable = [each for each in prepared if not isinstance(each, QAError)]
             answers = iter(await _all(place.batcher.ask([(each, _tokens(each)) for each in readable])))
-            return [each if isinstance(each, QAError) else _paired(next(answers), each) for each in prepared]
+            return [each if isinstance(each, QAError) else paired(next(answers), each) for each in prepared]
 
     @contextmanager
     def _accepting(self, count: int) -> Iterator[None]:
@@ -165,12 +165,24 @@ class Service:
         return batcher
 
 
+def by_name(served: Mapping[str, T], name: str) -> T:
+    """What is served under the name of a family and a backend, or of the backend alone where one family has it.
+
+    Raises:
+        UnknownBackend: nothing is.
+    """
+    found = [each for full, each in served.items() if name in (full, full.partition("/")[2])]
+    if len(found) != 1:
+        raise UnknownBackend(f"There is no backend '{name[:80]}' here. Choose one of: {', '.join(served)}.")
+    return found[0]
+
+
 async def _all(futures: Sequence[Future[Answer]]) -> list[Answer | BaseException]:
     """Results or errors of all; cancelled, it cancels those whose batch has not begun."""
     return await asyncio.gather(*map(asyncio.wrap_future, futures), return_exceptions=True)
 
 
-def _paired(answer: Answer | BaseException, prepared: Prepared) -> tuple[Answer, Prepared] | QAError:
+def paired(answer: Answer | BaseException, prepared: Prepared) -> tuple[Answer, Prepared] | QAError:
     if isinstance(answer, QAError):
         return answer
     if isinstance(answer, BaseException):

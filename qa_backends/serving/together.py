@@ -42,7 +42,7 @@ class Together:
         with runtime.turn(device) as turn:
             turn.logits(family, backend, self.reader.prepare(WELL).windows)  # the first call is a slow one
 
-    def read(self, prepared: Sequence[Prepared]) -> list[Answer | Exception]:
+    def read(self, prepared: Sequence[Prepared]) -> list[Answer | BackendFailed]:
         """An answer to each, or why there is none; read in one turn, so that nobody's measurement has any part of it.
 
         A batch that fails is read in halves, until the question to blame fails alone. An engine that no longer reads
@@ -79,7 +79,7 @@ class Together:
             return False
         return True
 
-    def _answer(self, prepared: Prepared, logits: SpanLogits | BackendFailed) -> Answer | Exception:
+    def _answer(self, prepared: Prepared, logits: SpanLogits | BackendFailed) -> Answer | BackendFailed:
         if isinstance(logits, BackendFailed):
             return logits
         try:

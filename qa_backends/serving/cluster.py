@@ -1,0 +1,174 @@
+"""The same backends on Ray Serve: one machine or many, replicas that come and go with the load, parts of a GPU each.
+
+    serve run docs/ray-serve.yaml
+
+A replica of ``Model`` holds one model, and reads together what comes together; ``Interface`` takes requests, and asks
+again where a replica died, so that what was accepted is answered. Answering changes nothing, so asking twice is safe.
+"""
+
+# Annotations are not postponed here: Ray gives FastAPI methods of a class, whose annotations it would not find again.
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Self
+
+from fastapi import FastAPI
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from ray import serve
+from ray.exceptions import RayActorError
+from ray.serve import Deployment
+from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
+from ray.serve.handle import DeploymentHandle
+
+import qa_backends
+from qa_backends import catalog
+from qa_backends.contract import Query
+from qa_backends.errors import QAError
+from qa_backends.limits import devices
+from qa_backends.measure.results.shipped import preselection
+from qa_backends.reader.reader import Prepared
+from qa_backends.runtime import Runtime
+from qa_backends.serving.bounds import Bounded
+from qa_backends.serving.rest import ANSWER, BACKENDS, PROBLEMS, failing
+from qa_backends.serving.schemas import Asked, Failed, Given, GivenAnswer, Served, given, served
+from qa_backends.serving.service import Full, NotReady, by_name, paired
+from qa_backends.serving.together import Together, batchable
+
+TRIES = 5
+"""A query is asked of so many replicas, where those before died of something else or of it."""
+HEALTH_S = 2.0
+"""How often a replica is asked whether it lives: a dead one is replaced after that."""
+QUEUED = 10_000
+"""Requests that wait for the interface itself; those that wait for a model are bounded by ``max_queue``."""
+
+api = FastAPI(title="Answers from a text, on replicas of interchangeable backends", version=qa_backends.__version__)
+api.add_middleware(Bounded, paths=(ANSWER, BACKENDS))
+failing(api)
+
+
+class Options(BaseModel):
+    """The application's arguments, as in ``docs/ray-serve.yaml``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    backends: str = Field("", description="Names with commas between; by default those that the page ticks.")
+    family: str = ""
+    device: str = Field("", description="cpu or cuda; a GPU by default where the application is built.")
+    replicas: int = Field(1, ge=1, description="Of each backend, at least.")
+    max_replicas: int = Field(0, ge=0, description="At most, as the load asks for; 0 for always as many.")
+    cpus: float = Field(1, gt=0, description="Cores of a replica; it computes with as many threads.")
+    gpus: float = Field(0, ge=0, description="Of a replica: 0.25 puts four on a GPU.")
+    max_batch: int = Field(32, ge=1)
+    max_wait_ms: float = Field(0, ge=0)
+    max_queue: int = Field(256, ge=1, description="Questions that may wait for a backend; then 503.")
+    timeout: float = Field(30, gt=0, description="Seconds until a request gets 504.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if 0 < self.max_replicas < self.replicas:
+            raise ValueError("max_replicas is less than replicas")
+        return self
+
+
+class Model:
+    """A replica: one backend, loaded once."""
+
+    def __init__(self, name: str, device: str) -> None:
+        self._asked = Together(Runtime(), *catalog.resolve(name), device)
+
+    def reconfigure(self, batch: Mapping[str, float]) -> None:
+        """Called by Ray with the deployment's ``user_config``."""
+        self.answer.set_max_batch_size(int(batch["items"]))  # type: ignore[attr-defined]
+        self.answer.set_batch_wait_timeout_s(batch["wait_s"])  # type: ignore[attr-defined]
+
+    @serve.batch
+    async def answer(self, queries: list[Query]) -> list[GivenAnswer | Failed]:
+        """Called by Ray with as many queries as wait, one of which each caller gave."""
+        return await asyncio.to_thread(self._read, queries)
+
+    def _read(self, queries: list[Query]) -> list[GivenAnswer | Failed]:
+        prepared = [self._prepared(each) for each in queries]
+        readable = [each for each in prepared if not isinstance(each, QAError)]
+        answers = iter(self._asked.read(readable) if readable else ())
+        return [given(each if isinstance(each, QAError) else paired(next(answers), each)) for each in prepared]
+
+    def _prepared(self, query: Query) -> Prepared | QAError:
+        try:
+            return self._asked.reader.prepare(query)
+        except QAError as error:
+            return error
+
+
+@serve.ingress(api)
+class Interface:
+    """What clients reach: the interface of ``python -m qa_backends serve``, as far as it is the models'."""
+
+    def __init__(self, models: dict[str, DeploymentHandle[Model]], options: Options, device: str) -> None:
+        self._models = models
+        self._options = options
+        self._device = device
+
+    @api.post(ANSWER, responses=PROBLEMS)
+    async def answer(self, asked: Asked) -> Given:
+        """Answers each query, or says why it has none."""
+        name = by_name({each: each for each in self._models}, asked.backend)
+        queries = [Query(each.question, each.context) for each in asked.queries]
+        async with asyncio.timeout(self._options.timeout):
+            found = await asyncio.gather(*(self._one(self._models[name], each) for each in queries))
+        return Given(backend=name, answers=list(found))
+
+    async def _one(self, model: DeploymentHandle[Model], query: Query) -> GivenAnswer | Failed:
+        """Raises Full, and NotReady where all replicas that were asked died."""
+        for _ in range(TRIES):
+            try:
+                answer: GivenAnswer | Failed = await model.answer.remote(query)
+            except RayActorError:
+                continue
+            except BackPressureError as error:
+                raise Full("As many questions wait as may. Ask again in a moment.") from error
+            except DeploymentUnavailableError as error:
+                raise NotReady("The backend cannot be asked now. Ask again in a moment.") from error
+            return answer
+        raise NotReady("The replicas died that were asked. Ask again in a moment.")
+
+    @api.get(BACKENDS)
+    async def backends(self) -> Served:
+        """What can be asked."""
+        return Served(backends=[served(*catalog.resolve(name), self._device) for name in self._models])
+
+
+def app(options: Options) -> serve.Application:
+    """Built by Ray from the configuration's ``import_path`` and ``args``.
+
+    Raises:
+        UnknownBackend: the options name a backend that is not there.
+    """
+    family = catalog.family(options.family or catalog.default_family())
+    device = options.device or devices()[0]
+    names = [name.strip() for name in options.backends.split(",") if name.strip()]
+    chosen = [catalog.resolve(name, family.name)[1] for name in names or preselection(family, device)]
+    models = {}
+    for backend in chosen:
+        name = f"{family.name}/{backend.name}"
+        models[name] = deployment_of(family, backend, options).bind(name, device)
+    interface: Deployment = serve.deployment(max_ongoing_requests=QUEUED, ray_actor_options={"num_cpus": 0})(Interface)
+    return interface.bind(models, options, device)
+
+
+def deployment_of(family: catalog.Family, backend: catalog.Backend, options: Options) -> Deployment:
+    """Of the replicas of one backend."""
+    items = options.max_batch if batchable(backend) else 1
+    threads = {"env_vars": {"OMP_NUM_THREADS": str(max(1, int(options.cpus)))}}
+    scaling: dict[str, Any] = {"num_replicas": options.replicas}
+    if options.max_replicas:
+        bounds = {"min_replicas": options.replicas, "max_replicas": options.max_replicas}
+        scaling = {"autoscaling_config": {**bounds, "target_ongoing_requests": items}}
+    deployment: Deployment = serve.deployment(
+        name=f"{family.name}-{backend.name}",
+        health_check_period_s=HEALTH_S,
+        max_ongoing_requests=2 * items,  # a batch is read, and the next one gathers
+        max_queued_requests=options.max_queue,
+        user_config={"items": items, "wait_s": options.max_wait_ms / 1000},
+        ray_actor_options={"num_cpus": options.cpus, "num_gpus": options.gpus, "runtime_env": threads},
+        **scaling,
+    )(Model)
+    return deployment

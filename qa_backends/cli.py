@@ -1,5 +1,5 @@
 """The command line: ``list``, ``answer``, ``evaluate``, ``build``, ``bench``, ``recommend``, ``record``, ``report``,
-``serve``, ``export``, ``triton``, ``train``.
+``serve``, ``load``, ``export``, ``triton``, ``train``.
 
 Exit codes: 0; 2 for bad usage or input; 1 for failure. Errors are one line on stderr; ``--debug`` shows the traceback.
 """

@@ -24,6 +24,7 @@ ACCURACY = RESULTS / "accuracy.json"
 BENCHMARK = RESULTS / "benchmark-cpu.json"
 OVERHEAD = RESULTS / "overhead-cpu.json"
 RECORDED = RESULTS / "recorded.json"
+SERVING = RESULTS / "serving-cpu.json"
 
 
 def cache_root() -> Path:

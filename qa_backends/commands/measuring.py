@@ -19,6 +19,7 @@ from qa_backends.commands.terminal import (
     bar,
     console,
     interruptible,
+    numbers,
     pick_device,
     say,
     show,
@@ -216,13 +217,6 @@ def _table(records: Sequence[BenchmarkRecord]) -> Table:
     return table
 
 
-def numbers(option: str, text: str) -> tuple[int, ...]:
-    """Whole numbers with commas between. Raises InputError for anything else."""
-    if not all(each.strip().isdecimal() for each in text.split(",")):
-        raise InputError(f"'{text}' is no list of numbers. Write them as in {option} 1,8,32.")
-    return tuple(int(each) for each in text.split(","))
-
-
 @app.command()
 def overhead(
     save: Annotated[Path | None, typer.Option("--save", help="Write the results file here.")] = None,
@@ -279,10 +273,11 @@ def record(
 def report(
     check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 where one is stale.")] = False,
 ) -> None:
-    """Write the tables of the README and the model card from the results that ship."""
+    """Write the tables of the README, the model card and docs/serving.md from the results that ship."""
     from qa_backends.measure.results.report import refreshed
+    from qa_backends.serving.load import report as serving
 
-    for path, content in refreshed().items():
+    for path, content in (refreshed() | serving.refreshed()).items():
         if not check:
             write_whole(path, content)
         elif content != path.read_text(encoding="utf-8"):

@@ -8,7 +8,6 @@ import typer
 from rich.table import Table
 
 from qa_backends import catalog
-from qa_backends.commands.measuring import numbers
 from qa_backends.commands.terminal import (
     Device,
     FamilyName,
@@ -16,6 +15,7 @@ from qa_backends.commands.terminal import (
     bar,
     console,
     interruptible,
+    numbers,
     pick_device,
     show,
     watched,

@@ -1,13 +1,15 @@
-"""``serve``, ``export`` and ``triton serve``."""
+"""``serve``, ``load``, ``export`` and ``triton serve``."""
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from qa_backends import catalog
 from qa_backends.commands.terminal import (
@@ -16,6 +18,7 @@ from qa_backends.commands.terminal import (
     FamilyName,
     Json,
     console,
+    numbers,
     pick_device,
     say,
     show,
@@ -50,9 +53,7 @@ def serve(
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds until a request gets 504.")] = 30.0,
 ) -> None:
     """Serve the page and the HTTP interface: POST /v1/answer, GET /v1/backends, /health, /ready, /metrics, /docs."""
-    for package in NEEDED:
-        if importlib.util.find_spec(package) is None:
-            raise BackendUnavailable(f"`serve` needs the package '{package}'.", "Install it: pip install '.[serve]'")
+    _need(NEEDED, "serve", "pip install '.[serve]'")
     from qa_backends.serving.batching import BatchSize
     from qa_backends.serving.server import serve as run
     from qa_backends.serving.service import Bounds
@@ -66,6 +67,56 @@ def serve(
         size=BatchSize(items=max_batch, wait_s=max_wait_ms / 1000), bounds=Bounds(max_queue, timeout),
         host=host, port=port, key=api_key or None, page=page,
     )  # fmt: skip
+
+
+@app.command()
+def load(
+    backend: BackendName = "pruned-ov-int8",
+    lengths: Annotated[str, typer.Option("--lengths", help="Tokens of questions asked one by one.")] = "32,64,128,256",
+    tokens: Annotated[int, typer.Option("--tokens", help="Of questions that many clients ask.")] = 128,
+    clients: Annotated[str, typer.Option("--clients", help="How many ask at once, commas between.")] = "1,8,32,128",
+    runs: Annotated[int, typer.Option("--runs", min=2, help="Questions one by one, of each length.")] = 50,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="Of load, with each number of clients.")] = 10.0,
+    triton_environment: Annotated[
+        Path | None, typer.Option("--triton-environment", help="Where nvidia-pytriton is; without it, no Triton.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option("--save", help="Write the results file here.")] = None,
+    family: FamilyName = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """What asking a server costs beside the direct call, and what it carries: REST, Triton and Ray, by Locust."""
+    _need(("locust", *NEEDED), "load", "pip install '.[serve,load]'")
+    from qa_backends.measure.results.files import as_dict, write_results
+    from qa_backends.runtime import Runtime
+    from qa_backends.serving.load.measure import measure
+    from qa_backends.serving.load.records import KIND
+    from qa_backends.serving.load.servers import Asked
+
+    of, chosen = catalog.resolve(backend, family)
+    asked = Asked(Runtime(progress=watched), of, chosen, pick_device(device), triton_environment)
+    found = measure(
+        asked, lengths=numbers("--lengths", lengths), tokens=tokens, clients=numbers("--clients", clients), runs=runs,
+        seconds=seconds, progress=watched,
+    )  # fmt: skip
+    for each in found.left_out:
+        say(f"left out: {each}")
+    if save:
+        write_results(save, KIND, found)
+    if as_json:
+        return show(as_dict(KIND, found))
+    table = Table("way", "clients", "questions/s", "p50, ms", "p90, ms", "p99, ms", "failed")
+    for row in found.load:
+        figures = (f"{each:.0f}" for each in (row.per_second, row.p50_ms, row.p90_ms, row.p99_ms))
+        table.add_row(row.way, str(row.clients), *figures, str(row.failures))
+    console.print(table)
+    return None
+
+
+def _need(packages: Iterable[str], command: str, install: str) -> None:
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise BackendUnavailable(f"`{command}` needs the package '{package}'.", f"Install it: {install}")
 
 
 class Form(StrEnum):

@@ -62,6 +62,13 @@ def pick_device(wanted: str | None) -> str:
     return wanted
 
 
+def numbers(option: str, text: str) -> tuple[int, ...]:
+    """Whole numbers with commas between. Raises InputError for anything else."""
+    if not all(each.strip().isdecimal() for each in text.split(",")):
+        raise InputError(f"'{text}' is no list of numbers. Write them as in {option} 1,8,32.")
+    return tuple(int(each) for each in text.split(","))
+
+
 def questions_of(data: Path) -> list[Question]:
     """Raises InputError for a file that is not in SQuAD format or holds no questions."""
     questions = read_squad(data)

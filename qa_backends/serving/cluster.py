@@ -8,7 +8,6 @@ again where a replica died, so that what was accepted is answered. Answering cha
 
 # Annotations are not postponed here: Ray gives FastAPI methods of a class, whose annotations it would not find again.
 import asyncio
-from collections.abc import Mapping
 from typing import Any, Self
 
 from fastapi import FastAPI
@@ -25,12 +24,12 @@ from qa_backends.contract import Query
 from qa_backends.errors import QAError
 from qa_backends.limits import devices
 from qa_backends.measure.results.shipped import preselection
-from qa_backends.reader.reader import Prepared
 from qa_backends.runtime import Runtime
+from qa_backends.serving.batching import Batcher, BatchSize
 from qa_backends.serving.bounds import Bounded
 from qa_backends.serving.rest import ANSWER, BACKENDS, PROBLEMS, failing
 from qa_backends.serving.schemas import Asked, Failed, Given, GivenAnswer, Served, given, served
-from qa_backends.serving.service import Full, NotReady, by_name, paired
+from qa_backends.serving.service import Full, NotReady, by_name, tokens_of
 from qa_backends.serving.together import Together, batchable
 
 TRIES = 5
@@ -55,11 +54,14 @@ class Options(BaseModel):
     device: str = Field("", description="cpu or cuda; a GPU by default where the application is built.")
     replicas: int = Field(1, ge=1, description="Of each backend, at least.")
     max_replicas: int = Field(0, ge=0, description="At most, as the load asks for; 0 for always as many.")
+    interfaces: int = Field(1, ge=1, description="Replicas of the interface, which take requests for the others.")
     cpus: float = Field(1, gt=0, description="Cores of a replica; it computes with as many threads.")
     gpus: float = Field(0, ge=0, description="Of a replica: 0.25 puts four on a GPU.")
     max_batch: int = Field(32, ge=1)
     max_wait_ms: float = Field(0, ge=0)
-    max_queue: int = Field(256, ge=1, description="Questions that may wait for a backend; then 503.")
+    max_queue: int = Field(
+        256, ge=1, description="Questions that may wait at a replica, and as many for one; then 503."
+    )
     timeout: float = Field(30, gt=0, description="Seconds until a request gets 504.")
 
     @model_validator(mode="after")
@@ -70,32 +72,25 @@ class Options(BaseModel):
 
 
 class Model:
-    """A replica: one backend, loaded once."""
+    """A replica: one backend, loaded once.
 
-    def __init__(self, name: str, device: str) -> None:
-        self._asked = Together(Runtime(), *catalog.resolve(name), device)
+    Ray's own ``serve.batch`` (2.60) makes a batch of what has come as soon as the one before is made, not when it is
+    read: without a wait, batches of one. So batches are made here as they are elsewhere, by ``Batcher``.
+    """
 
-    def reconfigure(self, batch: Mapping[str, float]) -> None:
-        """Called by Ray with the deployment's ``user_config``."""
-        self.answer.set_max_batch_size(int(batch["items"]))  # type: ignore[attr-defined]
-        self.answer.set_batch_wait_timeout_s(batch["wait_s"])  # type: ignore[attr-defined]
+    def __init__(self, name: str, device: str, size: BatchSize) -> None:
+        asked = Together(Runtime(), *catalog.resolve(name), device)
+        self._reader = asked.reader
+        self._batcher = Batcher(asked.read, size if batchable(asked.backend) else BatchSize(items=1), asked.name)
 
-    @serve.batch
-    async def answer(self, queries: list[Query]) -> list[GivenAnswer | Failed]:
-        """Called by Ray with as many queries as wait, one of which each caller gave."""
-        return await asyncio.to_thread(self._read, queries)
-
-    def _read(self, queries: list[Query]) -> list[GivenAnswer | Failed]:
-        prepared = [self._prepared(each) for each in queries]
-        readable = [each for each in prepared if not isinstance(each, QAError)]
-        answers = iter(self._asked.read(readable) if readable else ())
-        return [given(each if isinstance(each, QAError) else paired(next(answers), each)) for each in prepared]
-
-    def _prepared(self, query: Query) -> Prepared | QAError:
+    async def answer(self, query: Query) -> GivenAnswer | Failed:
+        """Called by Ray for many queries at once; those that come while others are read are read together next."""
         try:
-            return self._asked.reader.prepare(query)
+            prepared = await asyncio.to_thread(self._reader.prepare, query)
+            (answer,) = self._batcher.ask([(prepared, tokens_of(prepared))])
+            return given((await asyncio.wrap_future(answer), prepared))
         except QAError as error:
-            return error
+            return given(error)
 
 
 @serve.ingress(api)
@@ -146,28 +141,29 @@ def app(options: Options) -> serve.Application:
     device = options.device or devices()[0]
     names = [name.strip() for name in options.backends.split(",") if name.strip()]
     chosen = [catalog.resolve(name, family.name)[1] for name in names or preselection(family, device)]
+    size = BatchSize(items=options.max_batch, wait_s=options.max_wait_ms / 1000)
     models = {}
     for backend in chosen:
         name = f"{family.name}/{backend.name}"
-        models[name] = deployment_of(family, backend, options).bind(name, device)
-    interface: Deployment = serve.deployment(max_ongoing_requests=QUEUED, ray_actor_options={"num_cpus": 0})(Interface)
+        models[name] = deployment_of(family, backend, options).bind(name, device, size)
+    interface: Deployment = serve.deployment(
+        num_replicas=options.interfaces, max_ongoing_requests=QUEUED, ray_actor_options={"num_cpus": 0}
+    )(Interface)
     return interface.bind(models, options, device)
 
 
 def deployment_of(family: catalog.Family, backend: catalog.Backend, options: Options) -> Deployment:
     """Of the replicas of one backend."""
-    items = options.max_batch if batchable(backend) else 1
     threads = {"env_vars": {"OMP_NUM_THREADS": str(max(1, int(options.cpus)))}}
     scaling: dict[str, Any] = {"num_replicas": options.replicas}
     if options.max_replicas:
         bounds = {"min_replicas": options.replicas, "max_replicas": options.max_replicas}
-        scaling = {"autoscaling_config": {**bounds, "target_ongoing_requests": items}}
+        scaling = {"autoscaling_config": {**bounds, "target_ongoing_requests": options.max_batch}}
     deployment: Deployment = serve.deployment(
         name=f"{family.name}-{backend.name}",
         health_check_period_s=HEALTH_S,
-        max_ongoing_requests=2 * items,  # a batch is read, and the next one gathers
+        max_ongoing_requests=options.max_queue,
         max_queued_requests=options.max_queue,
-        user_config={"items": items, "wait_s": options.max_wait_ms / 1000},
         ray_actor_options={"num_cpus": options.cpus, "num_gpus": options.gpus, "runtime_env": threads},
         **scaling,
     )(Model)

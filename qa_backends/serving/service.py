@@ -112,8 +112,8 @@ class Service:
         with self._accepting(len(queries)):
             prepared = await asyncio.to_thread(self._tokenised, place.asked, queries)
             readable = [each for each in prepared if not isinstance(each, QAError)]
-            answers = iter(await _all(place.batcher.ask([(each, _tokens(each)) for each in readable])))
-            return [each if isinstance(each, QAError) else paired(next(answers), each) for each in prepared]
+            answers = iter(await _all(place.batcher.ask([(each, tokens_of(each)) for each in readable])))
+            return [each if isinstance(each, QAError) else _paired(next(answers), each) for each in prepared]
 
     @contextmanager
     def _accepting(self, count: int) -> Iterator[None]:
@@ -182,7 +182,7 @@ async def _all(futures: Sequence[Future[Answer]]) -> list[Answer | BaseException
     return await asyncio.gather(*map(asyncio.wrap_future, futures), return_exceptions=True)
 
 
-def paired(answer: Answer | BaseException, prepared: Prepared) -> tuple[Answer, Prepared] | QAError:
+def _paired(answer: Answer | BaseException, prepared: Prepared) -> tuple[Answer, Prepared] | QAError:
     if isinstance(answer, QAError):
         return answer
     if isinstance(answer, BaseException):
@@ -190,5 +190,6 @@ def paired(answer: Answer | BaseException, prepared: Prepared) -> tuple[Answer, 
     return answer, prepared
 
 
-def _tokens(prepared: Prepared) -> int:
+def tokens_of(prepared: Prepared) -> int:
+    """What ``BatchSize`` counts."""
     return int(prepared.windows.lengths.sum())

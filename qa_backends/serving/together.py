@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from qa_backends.artefacts.steps import chain_of
 from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed
 from qa_backends.reader.decode import decode
-from qa_backends.reader.reader import of_each
+from qa_backends.reader.reader import of_each, run_in_batches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.contract import Answer, SpanLogits
+    from qa_backends.contract import Answer, IntArray, SpanLogits, Windows
     from qa_backends.reader.reader import Prepared
     from qa_backends.runtime import Runtime, Turn
 
 WELL = Query("Who sang?", "Ada sang in the garden.")
 """What every engine that works can read."""
+
+
+SLICE_TOKENS = 32 * 384
+"""Of a turn, padding included: what a batch of usual questions has at most, and a second or less on two cores."""
+
+
+def slices(windows: Windows) -> list[IntArray]:
+    """Rows of the windows that are read in one turn each."""
+    return np.array_split(np.arange(windows.n_windows), math.ceil(windows.n_windows * windows.seq_len / SLICE_TOKENS))
 
 
 def batchable(backend: Backend) -> bool:
@@ -43,38 +56,44 @@ class Together:
             turn.logits(family, backend, self.reader.prepare(WELL).windows)  # the first call is a slow one
 
     def read(self, prepared: Sequence[Prepared]) -> list[Answer | BackendFailed]:
-        """An answer to each, or why there is none; read in one turn, so that nobody's measurement has any part of it.
+        """An answer to each, or why there is none.
 
-        A batch that fails is read in halves, until the question to blame fails alone. An engine that no longer reads
-        what every engine can is loaded afresh first, once.
+        Read in turns in which nothing is timed, so that nobody's measurement has any part of it, and a slice of windows
+        in each, so that others get theirs in between however long a text is. A batch that fails is read in halves,
+        until the question to blame fails alone. An engine that no longer reads what every engine can is loaded afresh
+        first, once.
         """
-        with self._runtime.turn(self.device, timed=False) as turn:
-            logits = self._logits(turn, prepared, afresh=True)
+        logits = self._logits(prepared, afresh=True)
         return [self._answer(*each) for each in zip(prepared, logits, strict=True)]
 
-    def _logits(self, turn: Turn, prepared: Sequence[Prepared], *, afresh: bool) -> list[SpanLogits | BackendFailed]:
+    def _logits(self, prepared: Sequence[Prepared], *, afresh: bool) -> list[SpanLogits | BackendFailed]:
         try:
-            return self._all(turn, prepared)
+            return self._all(prepared)
         except BackendFailed as failure:
-            if afresh and not self._well(turn):
-                self._runtime.drop(self.family, self.backend.name, self.device)
-                return self._logits(turn, prepared, afresh=False)
+            if afresh and not self._well():
+                with self._turn():
+                    self._runtime.drop(self.family, self.backend.name, self.device)
+                return self._logits(prepared, afresh=False)
             if len(prepared) == 1:
                 return [failure]
         half = len(prepared) // 2
-        return [
-            *self._logits(turn, prepared[:half], afresh=afresh),
-            *self._logits(turn, prepared[half:], afresh=afresh),
-        ]
+        return [*self._logits(prepared[:half], afresh=afresh), *self._logits(prepared[half:], afresh=afresh)]
 
-    def _all(self, turn: Turn, prepared: Sequence[Prepared]) -> list[SpanLogits | BackendFailed]:
+    def _all(self, prepared: Sequence[Prepared]) -> list[SpanLogits | BackendFailed]:
         joined = self.reader.join(prepared)
-        logits = turn.logits(self.family, self.backend, joined.windows)
+        logits, _ = run_in_batches(self._slice, joined.windows, slices)
         return [own for _, _, own in of_each(joined, logits)]
 
-    def _well(self, turn: Turn) -> bool:
+    def _slice(self, windows: Windows) -> SpanLogits:
+        with self._turn() as turn:
+            return turn.logits(self.family, self.backend, windows)
+
+    def _turn(self) -> AbstractContextManager[Turn]:
+        return self._runtime.turn(self.device, timed=False)
+
+    def _well(self) -> bool:
         try:
-            turn.logits(self.family, self.backend, self.reader.prepare(WELL).windows)
+            self._slice(self.reader.prepare(WELL).windows)
         except BackendFailed:
             return False
         return True

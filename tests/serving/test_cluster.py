@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -17,14 +18,20 @@ import pytest
 import yaml
 from helpers import QUESTION, ROOT, TEXT
 from pydantic import ValidationError
+from serving.moody import MOODY, moody
 from serving.test_serve import free_port
 
 from qa_backends import catalog
+from qa_backends.contract import Query
 from qa_backends.errors import UnknownBackend
-from qa_backends.serving.cluster import Options, app, deployment_of
+from qa_backends.serving.batching import BatchSize
+from qa_backends.serving.cluster import Model, Options, app, deployment_of
+from qa_backends.serving.schemas import Failed, GivenAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from qa_backends.catalog import Family
 
 MINILM = catalog.family("minilm")
 CONFIG = ROOT / "docs" / "ray-serve.yaml"
@@ -36,14 +43,15 @@ ANSWERS = {name: TEXT.replace("Ben", name) for name in ("Ben", "Carla", "Dora", 
 
 
 def test_options_make_replicas() -> None:
-    backend, int8 = catalog.backend("pruned-ort-fp16"), catalog.backend("pruned-ort-int8-dynamic")
+    backend = catalog.backend("pruned-ort-fp16")
     fixed = deployment_of(MINILM, backend, Options(replicas=3, cpus=2, gpus=0.25, max_queue=7))
     assert fixed.num_replicas == 3 and fixed.max_queued_requests == 7
     assert fixed.ray_actor_options["num_gpus"] == 0.25 and fixed.ray_actor_options["num_cpus"] == 2
     assert fixed.ray_actor_options["runtime_env"]["env_vars"]["OMP_NUM_THREADS"] == "2"
     scaled = deployment_of(MINILM, backend, Options(replicas=1, max_replicas=4, max_batch=8))
-    assert scaled.max_ongoing_requests == 16 and scaled.user_config["items"] == 8
-    assert deployment_of(MINILM, int8, Options()).user_config["items"] == 1, "company would change its answers"
+    bounds = scaled._deployment_config.autoscaling_config
+    assert (bounds.min_replicas, bounds.max_replicas, bounds.target_ongoing_requests) == (1, 4, 8)
+    assert fixed._deployment_config.autoscaling_config is None
 
 
 @pytest.mark.parametrize("wrong", [{"replicas": 4, "max_replicas": 2}, {"replicas": 0}, {"replica": 2}, {"cpus": 0}])
@@ -55,6 +63,26 @@ def test_options_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None
 def test_a_backend_that_is_not_there_is_named() -> None:
     with pytest.raises(UnknownBackend, match="'nothing'"):
         app(Options(backends="nothing"))
+
+
+def test_a_replica_reads_together_what_comes_together(
+    add_engine: Callable[[str, str], None], small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mood = moody(add_engine)
+    monkeypatch.setattr(catalog, "resolve", lambda _name: (small_family, MOODY))
+    model = Model("small/baseline-moody", "cpu", BatchSize(items=8))
+    mood.forwards.clear()
+    mood.let.clear()
+
+    async def asked() -> list[GivenAnswer | Failed]:
+        coming = [asyncio.create_task(model.answer(Query(QUESTION, text))) for text in [*ANSWERS.values(), " "]]
+        await asyncio.sleep(0.5)
+        mood.let.set()
+        return await asyncio.gather(*coming)
+
+    *answers, empty = asyncio.run(asked())
+    assert all(isinstance(each, GivenAnswer) for each in answers) and isinstance(empty, Failed)
+    assert sum(mood.forwards) == len(ANSWERS) and len(mood.forwards) == 2, "one that came first, and all the others"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +101,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
             yield found
     finally:
         started = psutil.Process(process.pid).children(recursive=True)
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait(PATIENCE_S)
         _, left = psutil.wait_procs(started, timeout=PATIENCE_S)
     assert not left, "everything that was started has ended"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -15,21 +20,29 @@ from serving.moody import MOODY, POISON, Mood, moody
 from serving.test_rest import SMALL, ask, leave_at_once, metric, serving, until
 from serving.test_together import word
 
+from qa_backends.measure.timing.machine import this_machine
+from qa_backends.paths import write_whole
 from qa_backends.runtime import Runtime
 from qa_backends.serving.bounds import MOST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import httpx
 
     from qa_backends.catalog import Family
 
 pytestmark = pytest.mark.slow
-REQUESTS, CLIENTS, DEATHS = 1_000, 32, 5
-FAULTS = {"good": 80, "poison": 5, "empty": 5, "left": 4, "unknown": 2, "garbage": 2, "large": 2}
+REQUESTS = int(os.environ.get("QA_FAULT_REQUESTS", "1000"))
+REPORT = os.environ.get("QA_FAULT_REPORT", "")
+"""A file to write what happened to, as ``assets/results/faults.json`` after ten thousand requests."""
+CLIENTS, DEATHS = 32, 5
+FAULTS = {"good": 78, "poison": 5, "empty": 5, "left": 4, "unknown": 2, "garbage": 2, "large": 2, "slow": 2}
 """Kinds of requests, by weight."""
 CHUNK = b" " * 65_536
+ANSWERED = ("good", "poison", "empty", "slow")
+"""Those whose questions are read, but for what is wrong with them."""
+SLOW_S = 0.02
 MOST_GROWTH = 60e6
 """Bytes that memory may grow by from the middle of the run to its end."""
 
@@ -57,6 +70,8 @@ def one(client: httpx.Client, kind: str, names: list[str]) -> str:
             body, expected = (b"{", 422) if kind == "garbage" else (large, 413)
             status = client.post("/v1/answer", content=body).status_code
             return "" if status == expected else f"{kind}: {status}"
+        case "slow":
+            return read_slowly(client, good, names)
     bad = {"poison": {"question": "Who?", "context": POISON}, "empty": {"question": "", "context": "Ada"}}.get(kind)
     response = ask(client, *good, *([bad] if bad else []))
     if response.status_code != 200:
@@ -66,6 +81,25 @@ def one(client: httpx.Client, kind: str, names: list[str]) -> str:
         return f"{kind}: answered"
     found = [each.get("answer") or each for each in answers]
     return "" if found == names else f"{kind}: {found} for {names}"
+
+
+def read_slowly(client: httpx.Client, queries: list[dict[str, str]], names: list[str]) -> str:
+    """Sends and reads as one whose connection is a bad one: a few bytes at a time."""
+    asked = json.dumps({"backend": SMALL, "queries": queries}).encode()
+
+    def sent() -> Iterator[bytes]:
+        for first in range(0, len(asked), 64):
+            time.sleep(SLOW_S)
+            yield asked[first : first + 64]
+
+    headers = {"Content-Type": "application/json"}
+    with client.stream("POST", "/v1/answer", content=sent(), headers=headers) as response:
+        body = b""
+        for part in response.iter_raw(chunk_size=64):
+            time.sleep(SLOW_S)
+            body += part
+    found = [each["answer"] for each in json.loads(body)["answers"]]
+    return "" if found == names else f"slow: {found} for {names}"
 
 
 def test_nothing_is_lost_or_mixed_up_whatever_goes_wrong(
@@ -98,9 +132,22 @@ def test_nothing_is_lost_or_mixed_up_whatever_goes_wrong(
         until(lambda: metric(client, "qa_waiting", backend=SMALL) == 0)
         batches = metric(client, "qa_batch_questions_count", backend=SMALL)
         questions = metric(client, "qa_batch_questions_sum", backend=SMALL)
+    if REPORT:
+        report = {
+            "requests": REQUESTS,
+            "clients": CLIENTS,
+            "kinds": dict(sorted(done.items())),
+            "wrong": wrong,
+            "engine_died": mood.loaded - 1,
+            "questions_read": int(questions),
+            "batches": int(batches),
+            "memory_mib": {"half_way": round(memory[0] / 2**20), "at_the_end": round(memory[1] / 2**20)},
+            "machine": asdict(this_machine()),
+        }
+        write_whole(Path(REPORT), json.dumps(report, indent=1) + "\n")
     assert wrong == []
     assert sum(done.values()) == REQUESTS and min(done.values()) > 0
     assert mood.loaded > 1, "it died and was loaded again"
-    answerable = sum(len(names) + (kind == "poison") for kind, names in asked if kind in ("good", "poison", "empty"))
+    answerable = sum(len(names) + (kind == "poison") for kind, names in asked if kind in ANSWERED)
     assert answerable <= questions <= answerable + done["left"] and batches < questions
     assert memory[1] - memory[0] < MOST_GROWTH

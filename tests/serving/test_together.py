@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,3 +110,24 @@ def test_where_company_changes_logits_questions_are_read_one_by_one() -> None:
     alone = [each.name for each in catalog.BACKENDS if not batchable(each)]
     assert "pruned-ort-int8-dynamic" in alone
     assert not {"baseline", "pruned-ort-fp16", "pruned-ort-int8"} & set(alone)
+
+
+def test_others_get_a_turn_while_a_long_text_is_read(small_family: Family, mood: Mood) -> None:
+    runtime = Runtime()
+    together = Together(runtime, small_family, MOODY, "cpu")
+    long = together.reader.prepare(
+        Query("Who keeps the mill?", "The river is wide. " * 5_000 + "Marta keeps the mill.")
+    )
+    mood.forwards.clear()
+    mood.let.clear()
+    with ThreadPoolExecutor(1) as reading:
+        coming = reading.submit(together.read, [long])
+        while not mood.forwards:
+            time.sleep(0.01)
+        threading.Timer(0.2, mood.let.set).start()
+        with runtime.turn("cpu"):
+            between = sum(mood.forwards)
+            assert not coming.done()
+        (answer,) = coming.result(60)
+    assert not isinstance(answer, Exception)
+    assert 0 < between < sum(mood.forwards) == long.windows.n_windows, "each window is read once"

@@ -50,10 +50,10 @@ def table(benchmark: Benchmark, overhead: Overhead) -> str:
     head += [f"{length} tokens, ms" for length in LENGTHS] + ["times as fast as the baseline", "questions/s"]
     names = dict.fromkeys(each.backend for each in records)
     lines = [_cells([each for each in records if each.backend == name]) for name in names]
-    return f"{_markdown(head, lines)}\n\n{_caption(benchmark, records)} {_overhead(overhead)}"
+    return f"{markdown(head, lines)}\n\n{_caption(benchmark, records)} {_overhead(overhead)}"
 
 
-def _markdown(head: list[str], lines: list[list[str]]) -> str:
+def markdown(head: list[str], lines: list[list[str]]) -> str:
     """A table whose first column is text and whose others are numbers."""
     rule = ["---"] + ["---:"] * (len(head) - 1)
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *lines))
@@ -153,7 +153,7 @@ def quality_table() -> str:
         for data, title in TITLES.items()
         for backend in catalog.offered(family)
     ]
-    return _markdown([*head, "same answer as baseline"], [_detail(title, each) for title, each in found if each])
+    return markdown([*head, "same answer as baseline"], [_detail(title, each) for title, each in found if each])
 
 
 def _detail(title: str, record: QualityRecord) -> list[str]:

@@ -1,0 +1,82 @@
+"""What was measured of serving, as a results file keeps it; ``assets/results/README.md`` documents the fields."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from qa_backends.measure.results.records import Milliseconds
+from qa_backends.measure.timing.machine import Machine
+
+KIND = "serving"
+"""Of results files, by the keyword they carry."""
+Samples = Annotated[tuple[Milliseconds, ...], Field(min_length=2)]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCost:
+    """One question after another by a way of asking, and by the direct call in turn with it."""
+
+    way: str
+    tokens: int
+    samples_ms: Samples
+    direct_samples_ms: Samples
+
+    @property
+    def own_ms(self) -> float:
+        """What asking this way costs beyond the direct call."""
+        return statistics.mean(self.samples_ms) - statistics.mean(self.direct_samples_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """So many clients at once, each asking again as soon as it is answered; ``requests`` are those that succeeded."""
+
+    way: str
+    clients: int
+    seconds: float
+    requests: int
+    failures: int
+    per_second: float
+    p50_ms: float
+    p90_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPoint:
+    """Questions a second of the direct call, tokenising included, where so many are answered together."""
+
+    batch: int
+    per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """All of it: on one backend, the load at one length."""
+
+    machine: Machine
+    backend: str
+    device: str
+    tokens: int
+    own: tuple[OwnCost, ...]
+    batches: tuple[BatchPoint, ...]
+    load: tuple[Load, ...]
+    left_out: tuple[str, ...]
+
+    def at(self, way: str, clients: int) -> Load | None:
+        return next((each for each in self.load if (each.way, each.clients) == (way, clients)), None)
+
+
+def share_reached(batches: tuple[BatchPoint, ...], alone: float, together: float) -> float | None:
+    """Of what the batch curve allows, what a server's batching gains: (together/alone - 1) / (best/first - 1).
+
+    ``alone`` and ``together`` are questions a second of the server with batches of one and as they come. ``None``
+    where the curve does not rise, so that there is nothing to gain.
+    """
+    first = next(each.per_second for each in batches if each.batch == 1)
+    allowed = max(each.per_second for each in batches) / first - 1
+    return (together / alone - 1) / allowed if allowed > 0 else None

@@ -1,0 +1,136 @@
+"""The servers that are asked: each a process of its own, started for the measurement and ended after it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from qa_backends.errors import BackendFailed
+from qa_backends.serving.rest import ANSWER
+from qa_backends.serving.triton.repository import export_repository
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.runtime import Runtime
+
+PATIENCE_S = 300.0
+"""For a server to answer for the first time: its backend may have to be built."""
+ACCEPTED = 1_024
+"""Questions that may wait, more than there are clients: what is measured is answering, not refusing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to be asked: ``kind`` of server, and what distinguishes it from others of its kind."""
+
+    name: str
+    kind: str
+    max_batch: int = 32
+    replicas: int = 1
+    cpus: int = 1
+    measures_own_cost: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is served: by every way the same."""
+
+    runtime: Runtime
+    family: Family
+    backend: Backend
+    device: str
+    triton_environment: Path | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.family.name}/{self.backend.name}"
+
+
+@contextmanager
+def started(way: Way, asked: Asked, folder: Path) -> Iterator[str]:
+    """Its address, once it answers; ``folder`` takes what it needs and says.
+
+    Raises:
+        BackendFailed: it ended, or did not answer in time.
+    """
+    port = _free_port()
+    command = {"rest": _rest, "triton": _triton, "ray": _ray}[way.kind](way, asked, port, folder)
+    log = folder / "log.txt"
+    with log.open("wb") as told:
+        process = subprocess.Popen(command, stdout=told, stderr=told)  # noqa: S603  (our own words)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _until_it_answers(way, asked, process, url, log)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _rest(way: Way, asked: Asked, port: int, _folder: Path) -> list[str]:
+    bounds = ["--max-batch", str(way.max_batch), "--max-queue", str(ACCEPTED)]
+    what = ["--backends", asked.backend.name, "--family", asked.family.name, "--device", asked.device]
+    return [sys.executable, "-m", "qa_backends", "serve", "--no-page", "--port", str(port), *what, *bounds]
+
+
+def _triton(_way: Way, asked: Asked, port: int, folder: Path) -> list[str]:
+    models = folder / "models"
+    export_repository(asked.runtime, asked.family, asked.backend, asked.device, models, asked.runtime.progress)
+    ports = ["--http-port", str(port), "--grpc-port", str(_free_port()), "--metrics-port", str(_free_port())]
+    where = ["--environment", str(asked.triton_environment)] if asked.triton_environment else []
+    return [sys.executable, "-m", "qa_backends", "triton", "serve", str(models), *ports, *where]
+
+
+def _ray(way: Way, asked: Asked, port: int, folder: Path) -> list[str]:
+    arguments = {
+        "backends": asked.backend.name, "family": asked.family.name, "device": asked.device, "cpus": way.cpus,
+        "replicas": way.replicas, "max_batch": way.max_batch, "max_queue": ACCEPTED,
+    }  # fmt: skip
+    application = {"name": "answers", "import_path": "qa_backends.serving.cluster:app", "args": arguments}
+    config = {"http_options": {"host": "127.0.0.1", "port": port}, "applications": [application]}
+    file = folder / "ray-serve.yaml"
+    file.write_text(json.dumps(config), encoding="utf-8")  # which is YAML too
+    return [str(Path(sys.executable).with_name("serve")), "run", "--app-dir", str(Path.cwd()), str(file)]
+
+
+def _until_it_answers(way: Way, asked: Asked, process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if _answers(way, asked, url):
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.2)
+    said = " ".join(log.read_text(encoding="utf-8", errors="replace").split()[-60:])
+    raise BackendFailed(f"The server for {way.name} did not answer. It said: {said}")
+
+
+def _answers(way: Way, asked: Asked, url: str) -> bool:
+    if way.kind == "triton":
+        return httpx.get(f"{url}/v2/health/ready").status_code == 200
+    return (
+        httpx.post(url + ANSWER, json=body_of(asked, "Who sang?", "Ada sang."), timeout=PATIENCE_S).status_code == 200
+    )
+
+
+def body_of(asked: Asked, question: str, context: str) -> dict[str, Any]:
+    """A request to the HTTP interface."""
+    return {"backend": asked.name, "queries": [{"question": question, "context": context}]}
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

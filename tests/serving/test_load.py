@@ -1,0 +1,143 @@
+"""What is measured of serving: its arithmetic, its tables, a real server for a moment, and what batching gains."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from serving.test_rest import serving
+
+from qa_backends import catalog
+from qa_backends.catalog import Backend
+from qa_backends.measure.results.files import read_results
+from qa_backends.measure.timing.machine import this_machine
+from qa_backends.paths import SERVING
+from qa_backends.progress import UNWATCHED
+from qa_backends.runtime import Runtime
+from qa_backends.serving.batching import BatchSize
+from qa_backends.serving.load import measure as measuring
+from qa_backends.serving.load import report
+from qa_backends.serving.load.measure import ONE_BY_ONE, REST, WAYS, measure
+from qa_backends.serving.load.records import KIND, BatchPoint, Load, OwnCost, Serving, share_reached
+from qa_backends.serving.load.servers import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from qa_backends.catalog import Family
+
+RISING = (BatchPoint(1, 100.0), BatchPoint(8, 180.0), BatchPoint(32, 200.0))
+
+
+@pytest.mark.parametrize(("together", "share"), [(200.0, 1.0), (150.0, 0.5), (100.0, 0.0), (80.0, -0.2)])
+def test_the_share_is_of_what_the_curve_allows(together: float, share: float) -> None:
+    assert share_reached(RISING, 100.0, together) == pytest.approx(share)
+
+
+def test_a_curve_that_does_not_rise_has_no_share() -> None:
+    assert share_reached((BatchPoint(1, 100.0), BatchPoint(8, 90.0)), 100.0, 120.0) is None
+
+
+def test_percentiles_are_of_all_requests() -> None:
+    times = [(10.0, 89), (20.0, 10), (500.0, 1)]
+    found = [measuring._percentile(times, share) for share in (0.5, 0.9, 0.99, 1.0)]
+    assert found == [10.0, 20.0, 20.0, 500.0]
+
+
+def load(way: str, per_second: float) -> Load:
+    return Load(way, 32, 10.0, round(10 * per_second), 0, per_second, 100.0, 200.0, 300.0)
+
+
+def test_the_documents_are_written_from_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = OwnCost(REST, 128, (12.0, 14.0), (9.0, 11.0))
+    rows = [(ONE_BY_ONE, 100.0), (REST, 150.0), (measuring.REPLICA, 40.0), (measuring.TWO_REPLICAS, 60.0)]
+    found = Serving(
+        this_machine(), "minilm/pruned", "cpu", 128, (own,), RISING, tuple(load(*each) for each in rows), ()
+    )
+    said = report._own(found)
+    assert "13.0 ± 1.4" in said and "10.0 ± 1.4" in said and "| 3.0 |" in said
+    assert "1.50 times as fast: 50% of what that curve allows" in report._caption(found)
+    replicas = report._replicas(found)
+    assert "| 10, by arithmetic | 400 |" in replicas and "| 100, by arithmetic | 4,000 |" in replicas
+
+
+def test_what_ships_is_complete_and_said_as_measured() -> None:
+    found = read_results(SERVING, KIND, Serving)
+    assert not found.left_out and {each.way for each in found.load} == {way.name for way in WAYS}
+    assert {each.clients for each in found.load} >= {1, 8, 32, 128}
+    assert {each.tokens for each in found.own} >= {32, 64, 128, 256}
+    assert all(len(each.samples_ms) == len(each.direct_samples_ms) >= 50 for each in found.own)
+    for path, content in report.refreshed().items():
+        assert path.read_text(encoding="utf-8") == content, "write it again: python -m qa_backends report"
+
+
+SLOW_CALLS = """
+    import time
+
+    from qa_backends.engines.fake import Fake
+
+
+    class SlowCalls(Fake):
+        short = "slow-calls"
+        label = "Slow calls"
+
+        def forward(self, windows):
+            time.sleep(0.1)
+            return super().forward(windows)
+"""
+
+
+@pytest.mark.slow
+def test_batching_gains_a_share_of_what_batches_can(
+    add_engine: Callable[[str, str], None], small_family: Family
+) -> None:
+    """Of an engine whose calls cost the same however much is in them: 32 clients could be served 32 times as fast."""
+    add_engine("slow_calls", SLOW_CALLS)
+    backend = Backend("baseline", "checkpoint", "slow_calls")
+    clients, questions = 32, 2
+    rates = []
+    for size in (BatchSize(items=1), BatchSize(items=clients)):
+        with serving(Runtime(), small_family, [backend], size=size) as client, ThreadPoolExecutor(clients) as pool:
+            send = partial(ask, client, {"question": "Who?", "context": "Ada."}, backend="small/baseline-slow-calls")
+            began = time.perf_counter()
+            asked = [pool.submit(send) for _ in range(clients * questions)]
+            assert {each.result().status_code for each in asked} == {200}
+            rates.append(clients * questions / (time.perf_counter() - began))
+    assert rates[1] / rates[0] > clients / 4, "a quarter of what batches allow, at least"
+
+
+@pytest.mark.slow
+def test_a_server_is_measured_beside_the_direct_call(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "WAYS", [each for each in WAYS if each.kind == "rest"])
+    monkeypatch.setattr(measuring, "SETTLING_S", 1)
+    backend = catalog.backend("pruned-ort-fp16")
+    asked = Asked(runtime, catalog.family("minilm"), backend, "cpu", None)
+    found = measure(asked, lengths=(32,), tokens=64, clients=(1, 4), runs=3, seconds=2, progress=UNWATCHED)
+    (own,) = found.own
+    assert own.way == REST and len(own.samples_ms) == len(own.direct_samples_ms) == 3
+    assert min(own.samples_ms) > min(own.direct_samples_ms), "the server's answers hold the direct call's work"
+    assert [(each.way, each.clients) for each in found.load] == [
+        (way, clients) for way in (REST, ONE_BY_ONE) for clients in (1, 4)
+    ]
+    for each in found.load:
+        assert each.requests > 5 and each.failures == 0 and each.p50_ms <= each.p90_ms <= each.p99_ms
+    assert {each.batch for each in found.batches} >= {1, 32}
+
+
+@pytest.mark.slow
+def test_a_server_that_fails_is_counted_as_failing(runtime: Runtime, tmp_path: Path) -> None:
+    """As one that is not asked what it serves."""
+    asked = Asked(runtime, catalog.family("minilm"), catalog.backend("pruned-ort-fp16"), "cpu", None)
+    (way,) = [each for each in WAYS if each.name == REST]
+    query = catalog.backend("pruned")
+    requests = tmp_path / "requests.json"
+    with measuring.started(way, asked, tmp_path) as url:
+        wrong = replace(asked, backend=query)
+        texts = measuring.queries_of_length(runtime.reader(asked.family), measuring.own_questions(), 32, 4)
+        requests.write_text(measuring.json.dumps([*measuring._requests(way, wrong, texts)]), encoding="utf-8")
+        found = measuring._load(way, url, requests, 2, 1)
+    assert found.requests == 0 and found.failures > 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from serving.test_rest import serving
+from serving.test_rest import ask, serving
 
 from qa_backends import catalog
 from qa_backends.catalog import Backend

@@ -76,7 +76,7 @@ def load(
     tokens: Annotated[int, typer.Option("--tokens", help="Of questions that many clients ask.")] = 128,
     clients: Annotated[str, typer.Option("--clients", help="How many ask at once, commas between.")] = "1,8,32,128",
     runs: Annotated[int, typer.Option("--runs", min=2, help="Questions one by one, of each length.")] = 50,
-    seconds: Annotated[float, typer.Option("--seconds", min=1, help="Of load, with each number of clients.")] = 10.0,
+    seconds: Annotated[int, typer.Option("--seconds", min=1, help="Of load, with each number of clients.")] = 10,
     triton_environment: Annotated[
         Path | None, typer.Option("--triton-environment", help="Where nvidia-pytriton is; without it, no Triton.")
     ] = None,
@@ -86,7 +86,7 @@ def load(
     as_json: Json = False,
 ) -> None:
     """What asking a server costs beside the direct call, and what it carries: REST, Triton and Ray, by Locust."""
-    _need(("locust", *NEEDED), "load", "pip install '.[serve,load]'")
+    _need(("locust", *NEEDED), "load", "pip install '.[load]'")
     from qa_backends.measure.results.files import as_dict, write_results
     from qa_backends.runtime import Runtime
     from qa_backends.serving.load.measure import measure

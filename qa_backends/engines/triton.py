@@ -73,34 +73,38 @@ class Triton(Engine):
         self._failures = (OSError, HTTPException, self._library.InferenceServerException)
         self._client: Any = self._library.InferenceServerClient(parts.netloc, **self._way.client)
         try:
-            config = self._served()
+            config = self._served(device)
         except self._failures as error:
             raise BackendUnavailable(
                 f"The Triton server at {self._url} does not answer: {error}.",
                 "Start it, python -m qa_backends triton serve REPOSITORY, or mend the address: HTTP and gRPC have a "
                 "port each.",
             ) from error
-        if config["instance_group"][0]["kind"] != KINDS[device]:
-            raise BackendUnavailable(
-                f"The Triton server at {self._url} serves this model on another device.",
-                f"Export it again with --device {device}, or choose the other device.",
-            )
         self._device, self._name = device, config["name"]
         self._most = int(config["max_batch_size"])
         self._inputs = {each["name"]: each["data_type"].removeprefix("TYPE_") for each in config["input"]}
         self._facts = _facts(config)
 
-    def _served(self) -> dict[str, Any]:
-        """The configuration of the model that was made from the artefact.
+    def _served(self, device: str) -> dict[str, Any]:
+        """The configuration of the model that was made from the artefact, on the device.
 
         Raises:
-            BackendUnavailable: the server has none.
+            BackendUnavailable: the server has none, or has it on another device.
         """
-        for each in self._plain(self._client.get_model_repository_index(), "models"):
+        elsewhere = False
+        for each in self._plain(self._client.get_model_repository_index(**self._way.request), "models"):
             if each.get("state") == "READY":
-                found: dict[str, Any] = self._plain(self._client.get_model_config(each["name"]), "config")
+                told = self._client.get_model_config(each["name"], **self._way.request)
+                found: dict[str, Any] = self._plain(told, "config")
                 if _facts(found).get(ARTEFACT) == self._hash:
-                    return found
+                    if found["instance_group"][0]["kind"] == KINDS[device]:
+                        return found
+                    elsewhere = True
+        if elsewhere:
+            raise BackendUnavailable(
+                f"The Triton server at {self._url} serves this model on another device.",
+                f"Export it again with --device {device}, or choose the other device.",
+            )
         raise BackendUnavailable(
             f"The Triton server at {self._url} does not serve this model as it is built here.",
             "Write a repository for it, python -m qa_backends export --as triton, and serve that.",
@@ -112,7 +116,7 @@ class Triton(Engine):
             return answer
         from google.protobuf.json_format import MessageToDict
 
-        return MessageToDict(answer, preserving_proto_field_name=True)[field]
+        return MessageToDict(answer, preserving_proto_field_name=True).get(field, [])
 
     def forward(self, windows: Windows) -> SpanLogits:
         feeds = feeds_of(windows, self._inputs)

@@ -8,7 +8,7 @@ again where a replica died, so that what was accepted is answered. Answering cha
 
 # Annotations are not postponed here: Ray gives FastAPI methods of a class, whose annotations it would not find again.
 import asyncio
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -21,8 +21,7 @@ from ray.serve.handle import DeploymentHandle
 import qa_backends
 from qa_backends import catalog
 from qa_backends.contract import Query
-from qa_backends.errors import QAError
-from qa_backends.limits import devices
+from qa_backends.errors import InputError, QAError
 from qa_backends.measure.results.shipped import preselection
 from qa_backends.runtime import Runtime
 from qa_backends.serving.batching import Batcher, BatchSize
@@ -51,7 +50,7 @@ class Options(BaseModel):
 
     backends: str = Field("", description="Names with commas between; by default those that the page ticks.")
     family: str = ""
-    device: str = Field("", description="cpu or cuda; a GPU by default where the application is built.")
+    device: Literal["", "cpu", "cuda"] = Field("", description="By default cuda where replicas have GPUs, else cpu.")
     replicas: int = Field(1, ge=1, description="Of each backend, at least.")
     max_replicas: int = Field(0, ge=0, description="At most, as the load asks for; 0 for always as many.")
     interfaces: int = Field(1, ge=1, description="Replicas of the interface, which take requests for the others.")
@@ -68,7 +67,14 @@ class Options(BaseModel):
     def _in_order(self) -> Self:
         if 0 < self.max_replicas < self.replicas:
             raise ValueError("max_replicas is less than replicas")
+        if self.device == "cuda" and not self.gpus:
+            raise ValueError("replicas on cuda need gpus, such as 1 or 0.25")
         return self
+
+    @property
+    def where(self) -> str:
+        """The device of all replicas: what the machine has that builds the application says nothing of theirs."""
+        return self.device or ("cuda" if self.gpus else "cpu")
 
 
 class Model:
@@ -97,25 +103,36 @@ class Model:
 class Interface:
     """What clients reach: the interface of ``python -m qa_backends serve``, as far as it is the models'."""
 
-    def __init__(self, models: dict[str, DeploymentHandle[Model]], options: Options, device: str) -> None:
+    def __init__(self, models: dict[str, DeploymentHandle[Model]], options: Options) -> None:
         self._models = models
         self._options = options
-        self._device = device
 
     @api.post(ANSWER, responses=PROBLEMS)
     async def answer(self, asked: Asked) -> Given:
         """Answers each query, or says why it has none."""
         name = by_name({each: each for each in self._models}, asked.backend)
+        if len(asked.queries) > self._options.max_queue:
+            raise InputError(
+                f"These are more queries than may wait here. Ask at most {self._options.max_queue} at once."
+            )
         queries = [Query(each.question, each.context) for each in asked.queries]
-        async with asyncio.timeout(self._options.timeout):
-            found = await asyncio.gather(*(self._one(self._models[name], each) for each in queries))
-        return Given(backend=name, answers=list(found))
+        coming = [asyncio.create_task(self._one(self._models[name], each)) for each in queries]
+        try:
+            async with asyncio.timeout(self._options.timeout):
+                return Given(backend=name, answers=await asyncio.gather(*coming))
+        finally:
+            for each in coming:  # where one failed or time is over, nobody waits for the others
+                each.cancel()
 
     async def _one(self, model: DeploymentHandle[Model], query: Query) -> GivenAnswer | Failed:
         """Raises Full, and NotReady where all replicas that were asked died."""
         for _ in range(TRIES):
+            response = model.answer.remote(query)
             try:
-                answer: GivenAnswer | Failed = await model.answer.remote(query)
+                answer: GivenAnswer | Failed = await response
+            except asyncio.CancelledError:
+                response.cancel()  # type: ignore[no-untyped-call]  # Ray does it where the whole request is cancelled
+                raise
             except RayActorError:
                 continue
             except BackPressureError as error:
@@ -128,7 +145,7 @@ class Interface:
     @api.get(BACKENDS)
     async def backends(self) -> Served:
         """What can be asked."""
-        return Served(backends=[served(*catalog.resolve(name), self._device) for name in self._models])
+        return Served(backends=[served(*catalog.resolve(name), self._options.where) for name in self._models])
 
 
 def app(options: Options) -> serve.Application:
@@ -138,18 +155,17 @@ def app(options: Options) -> serve.Application:
         UnknownBackend: the options name a backend that is not there.
     """
     family = catalog.family(options.family or catalog.default_family())
-    device = options.device or devices()[0]
     names = [name.strip() for name in options.backends.split(",") if name.strip()]
-    chosen = [catalog.resolve(name, family.name)[1] for name in names or preselection(family, device)]
+    chosen = [catalog.resolve(name, family.name)[1] for name in names or preselection(family, options.where)]
     size = BatchSize(items=options.max_batch, wait_s=options.max_wait_ms / 1000)
     models = {}
     for backend in chosen:
         name = f"{family.name}/{backend.name}"
-        models[name] = deployment_of(family, backend, options).bind(name, device, size)
+        models[name] = deployment_of(family, backend, options).bind(name, options.where, size)
     interface: Deployment = serve.deployment(
         num_replicas=options.interfaces, max_ongoing_requests=QUEUED, ray_actor_options={"num_cpus": 0}
     )(Interface)
-    return interface.bind(models, options, device)
+    return interface.bind(models, options)
 
 
 def deployment_of(family: catalog.Family, backend: catalog.Backend, options: Options) -> Deployment:

@@ -29,6 +29,8 @@ def onnxruntime_session(model: Path, settings: dict[str, Any]) -> Any:
     if settings["device"] == "cuda":
         onnxruntime.preload_dlls()  # CUDA's libraries, where they were installed as packages
     session = onnxruntime.InferenceSession(str(model), providers=settings["providers"])
+    if session.get_providers()[0] != settings["providers"][0]:
+        raise RuntimeError(f"ONNX Runtime has no {settings['providers'][0]} here; install onnxruntime-gpu for a GPU")
     names = {each.name for each in session.get_inputs()}
     return lambda feeds: session.run(OUTPUTS, {name: feeds[name] for name in names})
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LOOPBACK, EVERYWHERE = "127.0.0.1", ("0.0.0.0", "::")  # noqa: S104  (compared with, not listened on)
+
 
 def service_of(
     runtime: Runtime, of: Family, backends: Sequence[Backend], device: str, size: BatchSize, bounds: Bounds
@@ -34,8 +36,11 @@ def service_of(
     return Service(runtime, places, device, size, bounds, Metrics())
 
 
-def application(service: Service, *, key: str | None, page: bool) -> FastAPI:
-    """The interface, with the page on every other path where it is wanted."""
+def application(service: Service, *, key: str | None, page: bool, local_url: str = "") -> FastAPI:
+    """The interface, with the page on every other path where it is wanted.
+
+    ``local_url`` is where this process reaches itself, as its tools do.
+    """
     app = build_app(service, key)
     if not page:
         return app
@@ -43,7 +48,12 @@ def application(service: Service, *, key: str | None, page: bool) -> FastAPI:
 
     from qa_backends.web.page import build_page, launch_options
 
-    mounted: FastAPI = mount_gradio_app(app, build_page(service.runtime), path="/", **launch_options())
+    blocks = build_page(service.runtime)
+    mounted: FastAPI = mount_gradio_app(app, blocks, path="/", **launch_options())
+    if blocks.mcp_server_obj and local_url:
+        # Gradio sets it when it launches by itself. Told nothing, it would take the address of its tools from the
+        # headers of the first request, and send everybody's questions there.
+        blocks.mcp_server_obj._local_url = local_url
     return mounted
 
 
@@ -58,7 +68,9 @@ def serve(
     """
     log_lines()
     runtime = Runtime(progress=Progress(logger.info))
-    app = application(service_of(runtime, of, backends, device, size, bounds), key=key, page=page)
+    service = service_of(runtime, of, backends, device, size, bounds)
+    local_url = f"http://{LOOPBACK if host in EVERYWHERE else host}:{port}/"
+    app = application(service, key=key, page=page, local_url=local_url)
     patience = round(bounds.seconds) + 1
     server = uvicorn.Server(
         uvicorn.Config(app, host, port, log_config=None, access_log=False, timeout_graceful_shutdown=patience)

@@ -27,7 +27,7 @@ WELL = Query("Who sang?", "Ada sang in the garden.")
 
 
 SLICE_TOKENS = 32 * 384
-"""Of a turn, padding included: what a batch of usual questions has at most, and a second or less on two cores."""
+"""Of a turn, padding included: what a batch of usual questions has at most."""
 
 
 def slices(windows: Windows) -> list[IntArray]:

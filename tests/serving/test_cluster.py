@@ -10,7 +10,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import psutil
@@ -54,8 +54,18 @@ def test_options_make_replicas() -> None:
     assert fixed._deployment_config.autoscaling_config is None
 
 
-@pytest.mark.parametrize("wrong", [{"replicas": 4, "max_replicas": 2}, {"replicas": 0}, {"replica": 2}, {"cpus": 0}])
-def test_options_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"replicas": 4, "max_replicas": 2},
+        {"replicas": 0},
+        {"replica": 2},
+        {"cpus": 0},
+        {"device": "cuda"},
+        {"device": "x"},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Options(**wrong)
 
@@ -75,12 +85,17 @@ def test_a_replica_reads_together_what_comes_together(
     mood.let.clear()
 
     async def asked() -> list[GivenAnswer | Failed]:
-        coming = [asyncio.create_task(model.answer(Query(QUESTION, text))) for text in [*ANSWERS.values(), " "]]
-        await asyncio.sleep(0.5)
+        first, *others = [*ANSWERS.values(), " "]
+        coming = [asyncio.create_task(model.answer(Query(QUESTION, first)))]
+        while not mood.forwards:
+            await asyncio.sleep(0.01)
+        coming += [asyncio.create_task(model.answer(Query(QUESTION, text))) for text in others]
+        while model._batcher.waiting() < len(others) - 1:
+            await asyncio.sleep(0.01)
         mood.let.set()
         return await asyncio.gather(*coming)
 
-    *answers, empty = asyncio.run(asked())
+    *answers, empty = asyncio.run(asyncio.wait_for(asked(), PATIENCE_S))
     assert all(isinstance(each, GivenAnswer) for each in answers) and isinstance(empty, Failed)
     assert sum(mood.forwards) == len(ANSWERS) and len(mood.forwards) == 2, "one that came first, and all the others"
 
@@ -94,13 +109,13 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
     program = Path(sys.executable).with_name("serve")
     variables = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([program, "run", file], cwd=ROOT, env=variables)
+    process = subprocess.Popen([program, "run", "--address", "local", file], cwd=ROOT, env=variables)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as found:
             _until_ready(process, found)
             yield found
     finally:
-        started = psutil.Process(process.pid).children(recursive=True)
+        started = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
         process.terminate()
         process.wait(PATIENCE_S)
         _, left = psutil.wait_procs(started, timeout=PATIENCE_S)

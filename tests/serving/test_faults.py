@@ -98,6 +98,8 @@ def read_slowly(client: httpx.Client, queries: list[dict[str, str]], names: list
         for part in response.iter_raw(chunk_size=64):
             time.sleep(SLOW_S)
             body += part
+    if response.status_code != 200:
+        return f"slow: {response.status_code}"
     found = [each["answer"] for each in json.loads(body)["answers"]]
     return "" if found == names else f"slow: {found} for {names}"
 

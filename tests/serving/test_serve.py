@@ -122,3 +122,16 @@ def test_the_installed_package_answers_without_the_project_beside_it(tmp_path: P
     )  # fmt: skip
     where, found = json.loads(done.stdout)
     assert where.startswith(str(site)) and found["answer"] == "Ben"
+
+
+def test_its_tools_ask_this_process_whatever_a_request_says_of_the_host() -> None:
+    """Else the first to call a tool could have everybody's questions sent elsewhere."""
+    asked = {"name": "answer", "arguments": {"question": QUESTION, "context": TEXT, "backend": "pruned"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+    headers = {"Accept": "application/json, text/event-stream"}
+    elsewhere = {"X-Forwarded-Host": "elsewhere.invalid", "X-Gradio-Server": "http://elsewhere.invalid"}
+    with server("--backends", "pruned") as (_, client):
+        ready(client)
+        for said in (elsewhere, {}):
+            found = client.post("/gradio_api/mcp/", json=call, headers=headers | said)
+            assert found.status_code == 200 and "'answer': 'Ben'" in found.text

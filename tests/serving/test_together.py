@@ -122,7 +122,7 @@ def test_others_get_a_turn_while_a_long_text_is_read(small_family: Family, mood:
     mood.let.clear()
     with ThreadPoolExecutor(1) as reading:
         coming = reading.submit(together.read, [long])
-        while not mood.forwards:
+        while not mood.forwards and not coming.done():
             time.sleep(0.01)
         threading.Timer(0.2, mood.let.set).start()
         with runtime.turn("cpu"):

@@ -109,6 +109,7 @@ def test_of_a_reference_alone_the_command_can_still_be_measured(repeated: list[B
     repeated[0].check()
 
 
+@pytest.mark.slow
 def test_what_fitted_on_the_page_fits_in_a_new_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An engine whose first answer takes more than the seconds given: the page has warmed it up, a command cannot."""
     forward, seen = Fake.forward, set[Fake]()

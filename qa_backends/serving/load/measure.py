@@ -6,11 +6,13 @@ import base64
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,32 +20,41 @@ import httpx
 
 from qa_backends.engines._onnx import feeds_of
 from qa_backends.engines.triton import Triton
-from qa_backends.errors import BackendFailed
+from qa_backends.errors import BackendFailed, QAError
 from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.timing.machine import this_machine
-from qa_backends.serving.load.records import BatchPoint, Load, OwnCost, Serving
+from qa_backends.serving.load.records import (
+    ONE_BY_ONE,
+    REPLICA,
+    REST,
+    TRITON,
+    TWO_REPLICAS,
+    BatchPoint,
+    Load,
+    OwnCost,
+    Serving,
+)
 from qa_backends.serving.load.servers import Way, body_of, started
 from qa_backends.serving.rest import ANSWER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from qa_backends.contract import Query
     from qa_backends.progress import Progress
     from qa_backends.runtime import Turn
     from qa_backends.serving.load.servers import Asked
 
-REST, ONE_BY_ONE, TRITON = "REST", "REST, one by one", "Triton"
-REPLICA, TWO_REPLICAS = "Ray, a replica of one core", "Ray, two replicas of one core"
 WAYS = (
-    Way(REST, "rest"),
-    Way(ONE_BY_ONE, "rest", max_batch=1, measures_own_cost=False),
-    Way(TRITON, "triton"),
-    Way("Ray, a replica of two cores", "ray", cpus=2),
-    Way(REPLICA, "ray", measures_own_cost=False),
-    Way(TWO_REPLICAS, "ray", replicas=2, measures_own_cost=False),
+    (Way(REST, "rest"), Way(ONE_BY_ONE, "rest", max_batch=1, measures_own_cost=False)),
+    (Way(TRITON, "triton"),),
+    (Way("Ray, a replica of two cores", "ray", cpus=2),),
+    (Way(REPLICA, "ray", measures_own_cost=False),),
+    (Way(TWO_REPLICAS, "ray", replicas=2, measures_own_cost=False),),
 )
+"""What is compared. Those of a group run at once and take turns under load: a server that waits takes nothing from the
+other. Ray's take some even then, so each of them runs alone."""
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 REQUESTS = "QA_LOAD_REQUESTS"
 """The variable that names the file of requests to it."""
@@ -57,16 +68,17 @@ SETTLING_S = 3
 
 
 def measure(
-    asked: Asked, *, lengths: Sequence[int], tokens: int, clients: Sequence[int], runs: int, seconds: float,
+    asked: Asked, *, lengths: Sequence[int], tokens: int, clients: Sequence[int], runs: int, seconds: int,
     progress: Progress,
 ) -> Serving:  # fmt: skip
-    """Every way that can be measured here, one after the other; ``tokens`` is the length of the questions under load.
+    """Every way that can be measured here; ``tokens`` is the length of the questions under load.
+
+    A way that fails is left out, with its reason.
 
     Raises:
-        BackendFailed: a server did not answer, or Locust failed.
-        BackendUnavailable: the backend cannot run here.
+        BackendUnavailable, BackendFailed: the backend itself cannot run here.
     """
-    ways, left_out = _possible(asked)
+    groups, left_out = _possible(asked)
     own: list[OwnCost] = []
     load: list[Load] = []
     with asked.runtime.turn(asked.device) as turn:
@@ -74,32 +86,56 @@ def measure(
         of_length = {each: queries_of_length(reader, own_questions(), each, TEXTS) for each in (*lengths, tokens)}
         progress.say("measuring batches …")
         batches = _batches(turn, asked, of_length[tokens])
-        for way in ways:
-            with tempfile.TemporaryDirectory(prefix="load-") as folder:
-                progress.say(f"starting the server for {way.name} …")
-                with started(way, asked, Path(folder)) as url:
-                    if way.measures_own_cost:
-                        progress.say(f"asking {way.name} one question after another …")
-                        own += [_own_cost(turn, way, asked, url, each, of_length[each], runs) for each in lengths]
-                    requests = Path(folder) / "requests.json"
-                    requests.write_text(json.dumps([*_requests(way, asked, of_length[tokens])]), encoding="utf-8")
+        for group in groups:
+            try:
+                with ExitStack() as running:
+                    servers = [_start(running, way, asked, of_length[tokens], progress) for way in group]
+                    for server in servers:
+                        own += _own_costs(
+                            turn, server, asked, {each: of_length[each] for each in lengths}, runs, progress
+                        )
                     for many in clients:
-                        progress.say(f"{many} clients ask {way.name} …")
-                        load.append(_load(way, url, requests, many, seconds))
+                        for server in servers:
+                            progress.say(f"{many} clients ask {server.way.name} …")
+                            load.append(_load(server, many, seconds))
+            except QAError as error:  # what the other ways gave is kept
+                left_out.append(f"{', '.join(way.name for way in group)}: {error}")
     return Serving(this_machine(), asked.name, asked.device, tokens, tuple(own), batches, tuple(load), tuple(left_out))
 
 
-def _possible(asked: Asked) -> tuple[list[Way], list[str]]:
-    """The ways that can be measured here, and why not the others."""
+def _possible(asked: Asked) -> tuple[list[list[Way]], list[str]]:
+    """The ways that can be measured here, those together that run at once, and why not the others."""
     lacking = {}
     if importlib.util.find_spec("ray") is None:
         lacking["ray"] = "Ray is not installed: pip install '.[ray]'"
-    if asked.triton_environment is None:
-        lacking["triton"] = "no server was named: --triton-environment"
+    if asked.triton_environment is None and shutil.which("tritonserver") is None:
+        lacking["triton"] = "there is no server on the path, and none was named: --triton-environment"
+    elif not asked.backend.portable:
+        lacking["triton"] = "it cannot serve this backend; one on ONNX Runtime or OpenVINO it can"
     elif importlib.util.find_spec("tritonclient") is None:
         lacking["triton"] = f"its client is not installed: {Triton.install}"
-    ways = [each for each in WAYS if each.kind not in lacking]
-    return ways, [f"{each.name}: {lacking[each.kind]}" for each in WAYS if each.kind in lacking]
+    groups = [[way for way in group if way.kind not in lacking] for group in WAYS]
+    left_out = [f"{way.name}: {lacking[way.kind]}" for group in WAYS for way in group if way.kind in lacking]
+    return [group for group in groups if group], left_out
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One that runs, its address, and the file of the requests that clients send to it."""
+
+    way: Way
+    url: str
+    requests: Path
+
+
+def _start(running: ExitStack, way: Way, asked: Asked, queries: Sequence[Query], progress: Progress) -> Server:
+    """Starts what ``running`` ends."""
+    progress.say(f"starting the server for {way.name} …")
+    folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="load-")))
+    url = running.enter_context(started(way, asked, folder))
+    requests = folder / "requests.json"
+    requests.write_text(json.dumps([*_requests(way, asked, queries)]), encoding="utf-8")
+    return Server(way, url, requests)
 
 
 def _batches(turn: Turn, asked: Asked, queries: Sequence[Query]) -> tuple[BatchPoint, ...]:
@@ -116,14 +152,22 @@ def _batches(turn: Turn, asked: Asked, queries: Sequence[Query]) -> tuple[BatchP
     return tuple(BatchPoint(size, ROUNDS * TEXTS / seconds) for size, seconds in taken.items())
 
 
-def _own_cost(
-    turn: Turn, way: Way, asked: Asked, url: str, tokens: int, queries: Sequence[Query], runs: int
-) -> OwnCost:
+def _own_costs(
+    turn: Turn, server: Server, asked: Asked, queries: Mapping[int, Sequence[Query]], runs: int, progress: Progress
+) -> list[OwnCost]:
+    """At each length, where this way's is measured."""
+    if not server.way.measures_own_cost:
+        return []
+    progress.say(f"asking {server.way.name} one question after another …")
+    return [_own_cost(turn, server, asked, length, found, runs) for length, found in queries.items()]
+
+
+def _own_cost(turn: Turn, server: Server, asked: Asked, tokens: int, queries: Sequence[Query], runs: int) -> OwnCost:
     def direct(query: Query) -> None:
         turn.answer(asked.family, asked.backend, turn.prepare(asked.family, query))
 
-    with httpx.Client(base_url=url, timeout=60) as client:
-        served = _served(turn, way, asked, client)
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        served = _served(turn, server.way, asked, client)
         samples: dict[Callable[[Query], None], list[float]] = {served: [], direct: []}
         for number in range(-WARM_UP_RUNS, runs):
             for ask, taken in samples.items():
@@ -131,7 +175,7 @@ def _own_cost(
                 ask(queries[number % TEXTS])
                 if number >= 0:
                     taken.append(1000 * (time.perf_counter() - began))
-    return OwnCost(way.name, tokens, tuple(samples[served]), tuple(samples[direct]))
+    return OwnCost(server.way.name, tokens, tuple(samples[served]), tuple(samples[direct]))
 
 
 def _served(turn: Turn, way: Way, asked: Asked, client: httpx.Client) -> Callable[[Query], None]:
@@ -179,15 +223,15 @@ def _infer_body(asked: Asked, query: Query) -> tuple[bytes, int]:
     return bytes(body), int(length)
 
 
-def _load(way: Way, url: str, requests: Path, clients: int, seconds: float) -> Load:
+def _load(server: Server, clients: int, seconds: int) -> Load:
     """Locust's figures, once without and once with counting: servers and clients settle first."""
-    _locust(url, requests, clients, SETTLING_S)
-    found = _locust(url, requests, clients, seconds)
+    _locust(server, clients, SETTLING_S)
+    found = _locust(server, clients, seconds)
     taken = found["last_request_timestamp"] - found["start_time"]
     good = found["num_requests"] - found["num_failures"]
     times = sorted((float(ms), count) for ms, count in found["response_times"].items())
     p50, p90, p99 = (_percentile(times, share) for share in (0.5, 0.9, 0.99))
-    return Load(way.name, clients, taken, good, found["num_failures"], good / taken, p50, p90, p99)
+    return Load(server.way.name, clients, taken, good, found["num_failures"], good / taken, p50, p90, p99)
 
 
 def _percentile(times: Sequence[tuple[float, int]], share: float) -> float:
@@ -200,14 +244,14 @@ def _percentile(times: Sequence[tuple[float, int]], share: float) -> float:
     return times[-1][0]
 
 
-def _locust(url: str, requests: Path, clients: int, seconds: float) -> dict[str, Any]:
+def _locust(server: Server, clients: int, seconds: int) -> dict[str, Any]:
     many = str(clients)
     command = [
         sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "-u", many, "-r", many,
-        "-t", f"{seconds:g}s", "--stop-timeout", "10", "--host", url, "--json", "--skip-log",
+        "-t", f"{seconds}s", "--stop-timeout", "10", "--host", server.url, "--json", "--skip-log",
     ]  # fmt: skip
     done = subprocess.run(  # noqa: S603  (our own words)
-        command, env=os.environ | {REQUESTS: str(requests)}, capture_output=True, text=True, check=False
+        command, env=os.environ | {REQUESTS: str(server.requests)}, capture_output=True, text=True, check=False
     )
     try:
         (found,) = json.loads(done.stdout)

@@ -13,6 +13,9 @@ from qa_backends.measure.timing.machine import Machine
 
 KIND = "serving"
 """Of results files, by the keyword they carry."""
+REST, ONE_BY_ONE, TRITON = "REST", "REST, one by one", "Triton"
+REPLICA, TWO_REPLICAS = "Ray, a replica of one core", "Ray, two replicas of one core"
+"""Ways of asking, of those that are compared."""
 Samples = Annotated[tuple[Milliseconds, ...], Field(min_length=2)]
 
 

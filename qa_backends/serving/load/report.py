@@ -9,8 +9,7 @@ from qa_backends.errors import InputError
 from qa_backends.measure.results.files import read_results
 from qa_backends.measure.results.report import markdown, with_table
 from qa_backends.paths import ASSETS, SERVING
-from qa_backends.serving.load.measure import ONE_BY_ONE, REPLICA, REST, TWO_REPLICAS
-from qa_backends.serving.load.records import KIND, Serving, share_reached
+from qa_backends.serving.load.records import KIND, ONE_BY_ONE, REPLICA, REST, TWO_REPLICAS, Serving, share_reached
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,8 +82,8 @@ def _drift(found: Serving) -> str:
     if len(rates) < 2:
         return ""
     return (
-        "But the ways are loaded one after the other: with one client both REST servers do the same, and came out "
-        f"{max(rates) / min(rates) - 1:.0%} apart, so much does this machine's own speed drift. "
+        "With one client both REST servers do the same work, and came out "
+        f"{max(rates) / min(rates) - 1:.0%} apart: so much do such figures vary here. "
     )
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 300.0
 """For a server to answer for the first time: its backend may have to be built."""
+ENDING_S = 60.0
+"""For it to end when it is told to."""
 ACCEPTED = 1_024
 """Questions that may wait, more than there are clients: what is measured is answering, not refusing."""
 
@@ -75,7 +77,11 @@ def started(way: Way, asked: Asked, folder: Path) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait()
+        try:
+            process.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _rest(way: Way, asked: Asked, port: int, _folder: Path) -> list[str]:
@@ -93,15 +99,17 @@ def _triton(_way: Way, asked: Asked, port: int, folder: Path) -> list[str]:
 
 
 def _ray(way: Way, asked: Asked, port: int, folder: Path) -> list[str]:
+    gpus = 1 / way.replicas if asked.device == "cuda" else 0
     arguments = {
         "backends": asked.backend.name, "family": asked.family.name, "device": asked.device, "cpus": way.cpus,
-        "replicas": way.replicas, "max_batch": way.max_batch, "max_queue": ACCEPTED,
+        "gpus": gpus, "replicas": way.replicas, "max_batch": way.max_batch, "max_queue": ACCEPTED,
     }  # fmt: skip
     application = {"name": "answers", "import_path": "qa_backends.serving.cluster:app", "args": arguments}
     config = {"http_options": {"host": "127.0.0.1", "port": port}, "applications": [application]}
     file = folder / "ray-serve.yaml"
     file.write_text(json.dumps(config), encoding="utf-8")  # which is YAML too
-    return [str(Path(sys.executable).with_name("serve")), "run", "--app-dir", str(Path.cwd()), str(file)]
+    program = Path(sys.executable).with_name("serve")
+    return [str(program), "run", "--address", "local", "--app-dir", str(Path.cwd()), str(file)]
 
 
 def _until_it_answers(way: Way, asked: Asked, process: subprocess.Popen[bytes], url: str, log: Path) -> None:

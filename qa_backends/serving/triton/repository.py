@@ -11,6 +11,7 @@ Cutting a text into windows, and choosing the answer, stays with who asks: ``eng
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,7 @@ def export_repository(
             native.mkdir(parents=True)
             shutil.copyfile(version / FILE, native / FILE)
             _configure(native, NATIVE, device, facts)
-        (making / "README.md").write_text(_readme(folder, backend, device), encoding="utf-8")
+        (making / "README.md").write_text(_readme(backend, device), encoding="utf-8")
     return settings
 
 
@@ -95,7 +96,7 @@ def _each(name: str, entries: list[str]) -> str:
     return f"{name} [\n  " + ",\n  ".join(entries) + "\n]"
 
 
-def _readme(folder: Path, backend: Backend, device: str) -> str:
+def _readme(backend: Backend, device: str) -> str:
     gpus = " --gpus all" if device == "cuda" else ""
     native = f"""In the server's container, on its ONNX Runtime backend:
 
@@ -103,13 +104,14 @@ def _readme(folder: Path, backend: Backend, device: str) -> str:
       nvcr.io/nvidia/tritonserver:RELEASE-py3 tritonserver --model-repository=/models
 
 """
+    asking = replace(backend, engine="triton", options=())
     return f"""# {backend.title}, for Triton
 
-{native if backend.engine == NATIVE else ""}Where only the Python backend is there, `{PYTHON}/` is the same model:
+From this folder. {native if backend.engine == NATIVE else ""}Where only the Python backend is there:
 
-    python -m qa_backends triton serve {folder.name} --environment ENVIRONMENT
+    python -m qa_backends triton serve . --environment ENVIRONMENT
 
 The model takes windows of tokens and gives start and end logits. To ask it questions, name the server to the project:
 
-    QA_TRITON_URL=http://127.0.0.1:8000 python -m qa_backends answer --backend NAME --question … --context …
+    QA_TRITON_URL=http://127.0.0.1:8000 python -m qa_backends answer --backend {asking.name} --question … --context …
 """

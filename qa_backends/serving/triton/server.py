@@ -113,16 +113,20 @@ def _from_package(environment: Path, folder: Path) -> tuple[Path, Path, dict[str
 
 def _run(command: list[str], variables: Mapping[str, str]) -> None:
     """The server in the foreground; what ends this process is passed on to it, and waited for."""
-    process = subprocess.Popen(command, env=variables)  # noqa: S603  (no shell, and what the person asked for)
     told: list[int] = []
+    running: list[subprocess.Popen[bytes]] = []
 
     def pass_on(number: int, _frame: Any) -> None:
         told.append(number)
-        process.send_signal(signal.SIGTERM)
+        for process in running:
+            process.terminate()
 
-    before = {number: signal.signal(number, pass_on) for number in ENDS}
+    before = {number: signal.signal(number, pass_on) for number in ENDS}  # first, so that nothing is left running
     try:
-        code = process.wait()
+        running.append(subprocess.Popen(command, env=variables))  # noqa: S603  (no shell, and what the person asked for)
+        if told:
+            running[0].terminate()
+        code = running[0].wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
 
+@pytest.mark.slow
 def test_every_reference_is_measured_on_the_weights_it_says(runtime: Runtime, small: Family) -> None:
     plan = BenchmarkPlan(
         small.name, ("baseline", "pruned"), lengths=(32, 384), batches=(1, 2), runs=5, seconds=60,

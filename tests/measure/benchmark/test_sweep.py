@@ -69,6 +69,7 @@ def test_a_small_sweep_measures_everything_it_promises(runtime: Runtime) -> None
     assert found.benchmark().rows == tuple(found.records) and found.benchmark().plan == plan
 
 
+@pytest.mark.slow
 def test_mixed_lengths_are_measured_as_they_come_and_sorted(runtime: Runtime, small: Family) -> None:
     plan = plan_of(family=small.name, backends=("pruned", "baseline"), mixed=True, reference="hf-pipeline", seconds=60)
     found = sweep(runtime, plan)

@@ -80,18 +80,20 @@ class Triton(Engine):
                 "Start it, python -m qa_backends triton serve REPOSITORY, or mend the address: HTTP and gRPC have a "
                 "port each.",
             ) from error
-        self._device, self._name = device, config["name"]
+        self._kind, self._name = config["instance_group"][0]["kind"], config["name"]
         self._most = int(config["max_batch_size"])
         self._inputs = {each["name"]: each["data_type"].removeprefix("TYPE_") for each in config["input"]}
         self._facts = _facts(config)
 
     def _served(self, device: str) -> dict[str, Any]:
-        """The configuration of the model that was made from the artefact, on the device.
+        """The configuration of the model that was made from the artefact, on the device if the server has it there.
+
+        A machine without a GPU can ask a server that has one; where the GPU is asked for, nothing else will do.
 
         Raises:
-            BackendUnavailable: the server has none, or has it on another device.
+            BackendUnavailable: the server has none, or has it on a CPU alone.
         """
-        elsewhere = False
+        elsewhere: dict[str, Any] = {}
         for each in self._plain(self._client.get_model_repository_index(**self._way.request), "models"):
             if each.get("state") == "READY":
                 told = self._client.get_model_config(each["name"], **self._way.request)
@@ -99,11 +101,13 @@ class Triton(Engine):
                 if _facts(found).get(ARTEFACT) == self._hash:
                     if found["instance_group"][0]["kind"] == KINDS[device]:
                         return found
-                    elsewhere = True
+                    elsewhere = found
+        if elsewhere and device == "cpu":
+            return elsewhere
         if elsewhere:
             raise BackendUnavailable(
-                f"The Triton server at {self._url} serves this model on another device.",
-                f"Export it again with --device {device}, or choose the other device.",
+                f"The Triton server at {self._url} serves this model on a CPU.",
+                "Export it again with --device cuda, or choose the CPU.",
             )
         raise BackendUnavailable(
             f"The Triton server at {self._url} does not serve this model as it is built here.",
@@ -143,7 +147,7 @@ class Triton(Engine):
             (f"weights stored as {self._stored}, computed in {precision} there",) if precision != self._stored else ()
         )
         return Ran(
-            device="CPU" if self._device == "cpu" else "GPU",
+            device="CPU" if self._kind == KINDS["cpu"] else "GPU",
             provider=f"Triton at {urlsplit(self._url).netloc}, {self._facts[ENGINE]}",
             precision=precision,
             threads=0,  # the server's own affair

@@ -26,7 +26,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig, ModelInstanceGroup
 from qa_backends import catalog
 from qa_backends.contract import Query
 from qa_backends.engines._onnx import feeds_of
-from qa_backends.engines.triton import Triton
+from qa_backends.engines.triton import ARTEFACT, WAYS, Triton
 from qa_backends.errors import BackendFailed, BackendUnavailable, InputError
 from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
@@ -120,6 +120,40 @@ def test_a_server_that_is_not_there_is_named(scheme: str, monkeypatch: pytest.Mo
     monkeypatch.setenv(Triton.named_by, f"{scheme}://127.0.0.1:{free_port()}")
     with pytest.raises(BackendUnavailable, match="triton serve"), runtime.turn("cpu") as turn:
         turn.answer(MINILM, ASKED, turn.prepare(MINILM, Query(QUESTION, TEXT)))
+
+
+class Kinds:
+    """A client of a server that has the model on these devices."""
+
+    def __init__(self, *kinds: str) -> None:
+        self._kinds = kinds
+
+    def get_model_repository_index(self) -> list[dict[str, str]]:
+        return [{"name": kind, "state": "READY"} for kind in self._kinds]
+
+    def get_model_config(self, name: str) -> dict[str, object]:
+        return {"instance_group": [{"kind": name}], "parameters": {ARTEFACT: {"string_value": "hash"}}}
+
+
+@pytest.mark.parametrize(
+    ("device", "kinds", "chosen"),
+    [
+        ("cuda", ("KIND_CPU", "KIND_GPU"), "KIND_GPU"),
+        ("cpu", ("KIND_GPU", "KIND_CPU"), "KIND_CPU"),
+        ("cpu", ("KIND_GPU",), "KIND_GPU"),
+        ("cuda", ("KIND_CPU",), None),
+    ],
+)
+def test_the_model_is_asked_on_the_device_that_is_wanted(
+    device: str, kinds: tuple[str, ...], chosen: str | None
+) -> None:
+    engine = Triton({})
+    engine._client, engine._way, engine._url, engine._hash = Kinds(*kinds), WAYS["http"], "http://there", "hash"
+    if chosen:
+        assert engine._served(device)["instance_group"][0]["kind"] == chosen
+    else:
+        with pytest.raises(BackendUnavailable, match="on a CPU"):
+            engine._served(device)
 
 
 @pytest.fixture(scope="module")

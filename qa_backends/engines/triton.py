@@ -82,7 +82,7 @@ class Triton(Engine):
             ) from error
         self._kind, self._name = config["instance_group"][0]["kind"], config["name"]
         self._most = int(config["max_batch_size"])
-        self._inputs = {each["name"]: each["data_type"].removeprefix("TYPE_") for each in config["input"]}
+        self._inputs = [each["name"] for each in config["input"]]
         self._facts = _facts(config)
 
     def _served(self, device: str) -> dict[str, Any]:
@@ -130,13 +130,9 @@ class Triton(Engine):
 
     def _ask(self, feeds: Mapping[str, np.ndarray[Any, Any]], first: int) -> tuple[Any, Any]:
         """Logits of as many windows as the server takes at once."""
-        asked = []
-        for name, kind in self._inputs.items():
-            array = feeds[name][first : first + self._most]
-            asked.append(self._library.InferInput(name, array.shape, kind))
-            asked[-1].set_data_from_numpy(array)
+        some = {name: array[first : first + self._most] for name, array in feeds.items()}
         try:
-            found = self._client.infer(self._name, asked, **self._way.request)
+            found = self._client.infer(self._name, inputs_of(self._library, some), **self._way.request)
         except self._failures as error:
             raise BackendFailed(f"The Triton server at {self._url} failed: {error}. See its own log.") from error
         return found.as_numpy(OUTPUTS[0]), found.as_numpy(OUTPUTS[1])
@@ -159,6 +155,17 @@ class Triton(Engine):
 
     def close(self) -> None:
         self._client.close()
+
+
+def inputs_of(library: Any, feeds: Mapping[str, np.ndarray[Any, Any]]) -> list[Any]:
+    """The arrays as one of Triton's clients sends them; ``library`` is that client's module."""
+    from tritonclient.utils import np_to_triton_dtype
+
+    found = []
+    for name, array in feeds.items():
+        found.append(library.InferInput(name, array.shape, np_to_triton_dtype(array.dtype)))
+        found[-1].set_data_from_numpy(array)
+    return found
 
 
 def _facts(config: Mapping[str, Any]) -> dict[str, str]:

@@ -26,7 +26,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig, ModelInstanceGroup
 from qa_backends import catalog
 from qa_backends.contract import Query
 from qa_backends.engines._onnx import feeds_of
-from qa_backends.engines.triton import ARTEFACT, WAYS, Triton
+from qa_backends.engines.triton import ARTEFACT, WAYS, Triton, inputs_of
 from qa_backends.errors import BackendFailed, BackendUnavailable, InputError
 from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
@@ -226,10 +226,8 @@ def test_questions_of_many_clients_share_the_servers_batches(server: Running, ru
 
     def ask(number: int) -> float:
         client = tritonclient.grpc.InferenceServerClient(server.url("grpc").removeprefix("grpc://"))
-        inputs = []
-        for name, array in feeds_of(asked[number % 8], ["input_ids", "attention_mask", "token_type_ids"]).items():
-            inputs.append(tritonclient.grpc.InferInput(name, array.shape, "INT64"))
-            inputs[-1].set_data_from_numpy(array)
+        feeds = feeds_of(asked[number % 8], ["input_ids", "attention_mask", "token_type_ids"])
+        inputs = inputs_of(tritonclient.grpc, feeds)
         found = [client.infer("pruned-ort-fp16", inputs).as_numpy("start_logits") for _ in range(8)]
         return max(float(np.abs(each - expected[number % 8].start).max()) for each in found)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from qa_backends.engines._onnx import feeds_of
-from qa_backends.engines.triton import Triton
+from qa_backends.engines.triton import Triton, inputs_of
 from qa_backends.errors import BackendFailed, QAError
 from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.quality.datasets import own_questions
@@ -212,14 +212,11 @@ def _requests(way: Way, asked: Asked, queries: Sequence[Query]) -> Iterator[dict
 
 def _infer_body(asked: Asked, query: Query) -> tuple[bytes, int]:
     """Triton's binary form of a request, and the length of its JSON part (KServe's binary tensor data extension)."""
-    from tritonclient.http import InferenceServerClient, InferInput
+    import tritonclient.http as library
 
     windows = asked.runtime.reader(asked.family).prepare(query).windows
-    inputs = []
-    for name, array in feeds_of(windows, ("input_ids", "attention_mask", "token_type_ids")).items():
-        inputs.append(InferInput(name, array.shape, "INT64"))
-        inputs[-1].set_data_from_numpy(array)
-    body, length = InferenceServerClient.generate_request_body(inputs)
+    feeds = feeds_of(windows, ("input_ids", "attention_mask", "token_type_ids"))
+    body, length = library.InferenceServerClient.generate_request_body(inputs_of(library, feeds))
     return bytes(body), int(length)
 
 

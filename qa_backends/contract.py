@@ -48,6 +48,15 @@ class ReaderSettings:
     null_threshold: float = 0.0
     """No answer when ``null_score - score > null_threshold``."""
 
+    @property
+    def always_answers(self) -> bool:
+        """Whether "no answer" is never the answer, as for models that were only taught questions that have one."""
+        return self.null_threshold >= ALWAYS_ANSWERS
+
+
+ALWAYS_ANSWERS = 1e6
+"""As ``null_threshold``: more than any null score is ahead of a span's."""
+
 
 DEFAULT_SETTINGS = ReaderSettings()
 
@@ -60,8 +69,9 @@ class Windows:
 
     ``input_ids``, ``attention_mask`` and ``token_type_ids`` are int64 ``[n_windows, seq_len]``; ``token_type_ids`` is
     ``None`` for models without segments. ``offsets`` is int64 ``[n_windows, seq_len, 2]``: the characters of the
-    context each token stands for. ``answerable`` is bool ``[n_windows, seq_len]``: true where the token belongs to the
-    context, so that a span may start or end there. ``query_index`` is int64 ``[n_windows]``: whose window it is.
+    context each token stands for, white space left out (see ``reader.tokens``). ``answerable`` is bool ``[n_windows,
+    seq_len]``: true where the token belongs to the context, so that a span may start or end there. ``query_index`` is
+    int64 ``[n_windows]``: whose window it is.
     """
 
     input_ids: IntArray
@@ -222,6 +232,8 @@ class Engine(ABC):
     """The environment variable with the address of what it asks, for an engine that runs in another process; its
     backends are offered where that is set."""
     devices: ClassVar[tuple[str, ...]] = ("cuda", "cpu")
+    kinds: ClassVar[tuple[str, ...]] = ()
+    """Kinds of model that it knows, see ``checkpoints.architectures``; none where it takes any."""
     reads: ClassVar[tuple[str, ...]]
     """Formats of artefacts it can load, see ``artefacts.steps``; "checkpoint" for the checkpoint itself."""
     options: ClassVar[Mapping[str, Mapping[str, Choice]]] = {}

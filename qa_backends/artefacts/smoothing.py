@@ -56,20 +56,33 @@ def smooth(model: onnx.ModelProto, largest: dict[str, FloatArray]) -> None:
 
     graph = model.graph
     weights = {each.name: each for each in graph.initializer}
-    together: dict[str, list[onnx.NodeProto]] = {}
-    for each in products_of(model):
-        together.setdefault(each.input[0], []).append(each)
-    for tensor, products in together.items():
-        sharing = [weights[each.input[1]] for each in products]
-        factors = _factors(largest[tensor], [numpy_helper.to_array(each) for each in sharing])
+    for products in _bound_together(products_of(model)):
+        tensors = dict.fromkeys(each.input[0] for each in products)
+        sharing = [weights[name] for name in dict.fromkeys(each.input[1] for each in products)]
+        highest = np.max([largest[tensor] for tensor in tensors], axis=0)
+        factors = _factors(highest, [numpy_helper.to_array(each) for each in sharing])
         for weight in sharing:
             weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) * factors[:, None], weight.name))
-        by, smoothed = numpy_helper.from_array(1 / factors, f"{tensor}_by_channel"), f"{tensor}_smoothed"
+        by = numpy_helper.from_array(1 / factors, f"{products[0].input[0]}_by_channel")
         graph.initializer.append(by)
-        place = list(graph.node).index(products[0])  # a graph's nodes stand in the order they run
-        for each in products:
-            each.input[0] = smoothed
-        graph.node.insert(place, helper.make_node("Mul", [tensor, by.name], [smoothed], name=smoothed))
+        for tensor in tensors:
+            own, smoothed = [each for each in products if each.input[0] == tensor], f"{tensor}_smoothed"
+            place = list(graph.node).index(own[0])  # a graph's nodes stand in the order they run
+            for each in own:
+                each.input[0] = smoothed
+            graph.node.insert(place, helper.make_node("Mul", [tensor, by.name], [smoothed], name=smoothed))
+
+
+def _bound_together(products: list[onnx.NodeProto]) -> list[list[onnx.NodeProto]]:
+    """The products in groups that must share their factors: by an input, or by weights, as all layers of ALBERT do."""
+    groups: list[tuple[set[str], list[onnx.NodeProto]]] = []
+    for each in products:
+        names, together = set(each.input[:2]), [each]
+        for group in [group for group in groups if group[0] & names]:
+            groups.remove(group)
+            names, together = names | group[0], [*group[1], *together]
+        groups.append((names, together))
+    return [together for _, together in groups]
 
 
 def _factors(largest: FloatArray, weights: list[FloatArray]) -> FloatArray:

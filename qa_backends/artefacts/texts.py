@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
-from qa_backends.contract import Query, ReaderSettings
+from qa_backends.contract import Query
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
@@ -27,8 +28,8 @@ PROBES = (
 
 def reader_of(checkpoint: Path) -> Reader:
     """Cuts texts as people's are cut, or shorter where the checkpoint reads less at once."""
-    limit = min(384, int(read_config(checkpoint)["max_position_embeddings"]))
-    return Reader(SubwordTokenizer(checkpoint), ReaderSettings(max_seq_len=limit, stride=min(128, limit // 3)))
+    config = read_config(checkpoint)
+    return Reader(SubwordTokenizer(checkpoint), architecture_of(config).reads(config))
 
 
 def probe_windows(checkpoint: Path) -> Windows:

@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
+    from qa_backends.checkpoints.architectures import Architecture
+
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
+
+OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 
 
 def read_config(checkpoint: Path) -> dict[str, Any]:
-    """``config.json`` as it stands.
+    """``config.json``, its sizes under their common names.
 
     Raises:
         ArtefactError: there is none, it is not JSON, or it describes a kind of model that cannot be read.
@@ -28,12 +32,11 @@ def read_config(checkpoint: Path) -> dict[str, Any]:
     path = checkpoint / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ArtefactError(f"{path} cannot be read ({error}). Name a folder that holds a checkpoint.") from error
     if not isinstance(config, dict):
         raise ArtefactError(f"{path} does not describe a model. Name a folder that holds a checkpoint.")
-    architecture_of(config)
-    return config
+    return architecture_of(config).common(config)
 
 
 def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object) -> PreTrainedModel:
@@ -58,8 +61,7 @@ def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object
             f"{checkpoint / 'model.safetensors'} cannot be read ({error}). Weights are read as safetensors only."
         ) from error
     model = architecture.model(settings, attention)
-    own = (architecture.base, architecture.head)
-    renamed = {name if name.startswith(own) else architecture.base + name: each for name, each in weights.items()}
+    renamed = {named(name, architecture): each for name, each in weights.items()}
     try:
         missing, _ = model.load_state_dict({k: w.to(torch.float32) for k, w in renamed.items()}, strict=False)
     except RuntimeError as error:
@@ -69,6 +71,14 @@ def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object
         raise ArtefactError(f"{checkpoint} lacks weights, among them {absent[0]}. Fetch the checkpoint again.")
     model.train(False)
     return model
+
+
+def named(weight: str, architecture: Architecture) -> str:
+    """What the model calls the weight: one saved without a head lacks a prefix, and early ones gamma and beta."""
+    for old, name in OLD_NAMES.items():
+        weight = weight.replace(old, name)
+    known = weight.startswith((architecture.base, architecture.head))
+    return weight if known else architecture.base + weight
 
 
 def save_model(model: PreTrainedModel, folder: Path, *, tokenizer_from: Path, dtype: torch.dtype) -> None:

@@ -11,6 +11,7 @@ from importlib.metadata import packages_distributions, version
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture_of, parameter_counts
+from qa_backends.checkpoints.download import VOCABULARIES
 from qa_backends.checkpoints.load import read_config
 from qa_backends.errors import ArtefactError
 from qa_backends.paths import write_whole
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
 NAME = "manifest.json"
 WEIGHTS = "model.safetensors"
-CHECKPOINT_FILES = (WEIGHTS, "config.json", "tokenizer.json", "vocab.txt")
+CHECKPOINT_FILES = (WEIGHTS, "config.json", "tokenizer.json", *VOCABULARIES)
 """All that decides what a checkpoint computes."""
+TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")
+"""What else decides it where ``tokenizer.json`` has yet to be made."""
 STORED = {"F16": "FP16", "BF16": "BF16", "F32": "FP32"}
 """Types of weights, by safetensors' names."""
 PACKAGES = ("torch", "transformers", "safetensors")
@@ -94,11 +97,15 @@ def manifest_of(
 
 def count_parameters(checkpoint: Path) -> tuple[int, int]:
     """Parameters of the checkpoint in all, and those of its encoder's layers; only the file's head is read."""
+    return parameter_counts(architecture_of(read_config(checkpoint)), shapes_of(checkpoint))
+
+
+def shapes_of(checkpoint: Path) -> dict[str, list[int]]:
+    """The shape of each weight, by its name."""
     from safetensors import safe_open
 
     with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
-        shapes = {name: weights.get_slice(name).get_shape() for name in weights.keys()}  # noqa: SIM118 (not a mapping)
-    return parameter_counts(architecture_of(read_config(checkpoint)), shapes)
+        return {name: weights.get_slice(name).get_shape() for name in weights.keys()}  # noqa: SIM118 (not a mapping)
 
 
 def stored_precision(checkpoint: Path) -> str:
@@ -145,7 +152,8 @@ def _hash_of(path: Path, _inode: int, _size: int, _changed: int) -> str:
 def content_hash(checkpoint: Path) -> str:
     """SHA-256 over all that decides what a checkpoint computes: weights, config and tokenizer."""
     whole = hashlib.sha256()
-    for name in CHECKPOINT_FILES:
+    made = (checkpoint / "tokenizer.json").is_file()
+    for name in CHECKPOINT_FILES if made else (*CHECKPOINT_FILES, *TOKENIZER_SETTINGS):
         if (checkpoint / name).is_file():
             whole.update(f"{name} {file_hash(checkpoint / name)}\n".encode())
     return whole.hexdigest()

@@ -10,9 +10,9 @@ import shutil
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
-from qa_backends.checkpoints.load import load_model, save_model
+from qa_backends.checkpoints.load import load_model, read_config, save_model
 from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, manifest_of
-from qa_backends.errors import DriftError
+from qa_backends.errors import ArtefactError, DriftError
 from qa_backends.progress import UNWATCHED
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def pack_checkpoint(source: Path, folder: Path, settings: dict[str, Any], progre
         raise DriftError("pack", difference, PACKING_TOLERANCE)
     progress.check()
     save_model(model, folder, tokenizer_from=source, dtype=torch.float32)
-    _write_tokenizer(source, folder)
+    write_tokenizer(source, folder)
     origin = file_hash(source / WEIGHTS)
     manifest_of(folder, step="pack", parent=origin, settings=settings, difference=difference).write(folder)
 
@@ -135,21 +135,30 @@ def _smaller(block: Block, keep: torch.Tensor, size: int) -> tuple[nn.Linear, nn
     return up, down
 
 
-def _write_tokenizer(source: Path, folder: Path) -> None:
-    """``tokenizer.json``, made from ``vocab.txt`` where the checkpoint predates it."""
+def write_tokenizer(source: Path, folder: Path) -> None:
+    """``tokenizer.json``, made from what stood in its place where the checkpoint predates it: ``vocab.txt``, or a list
+    of merges, or a model of SentencePiece's.
+
+    Raises:
+        ArtefactError: there is none of them.
+    """
     if (source / "tokenizer.json").is_file():
         shutil.copyfile(source / "tokenizer.json", folder / "tokenizer.json")
         return
-    from transformers import BertTokenizerFast
+    import transformers
 
-    BertTokenizerFast.from_pretrained(source).backend_tokenizer.save(str(folder / "tokenizer.json"))
+    kind = getattr(transformers, f"{architecture_of(read_config(source)).name}TokenizerFast")
+    try:
+        kind.from_pretrained(source).backend_tokenizer.save(str(folder / "tokenizer.json"))
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ArtefactError(f"{source} holds no tokenizer that can be read ({error}). Save one beside it.") from error
 
 
 def _probe(model: PreTrainedModel) -> torch.Tensor:
     """Logits ``[2, n]`` on tokens spread over the vocabulary."""
     import torch
 
-    count = min(64, model.config.max_position_embeddings)
+    count = min(64, architecture_of(model.config).max_tokens(model.config.to_dict()))
     ids = torch.linspace(0, model.config.vocab_size - 1, count).long()[None]
     with torch.inference_mode():
         out = model(input_ids=ids, attention_mask=torch.ones_like(ids))

@@ -17,4 +17,7 @@ OUTPUTS = ("start_logits", "end_logits")
 
 def feeds_of(windows: Windows, inputs: Iterable[str]) -> dict[str, np.ndarray[Any, Any]]:
     """The windows as a graph with these inputs takes them."""
-    return {name: np.ascontiguousarray(getattr(windows, name)) for name in inputs}
+    arrays = {name: getattr(windows, name) for name in inputs}
+    # A model that tells segments apart, whose tokenizer does not: all of it is the first.
+    zeros = np.zeros_like(windows.input_ids)
+    return {name: zeros if each is None else np.ascontiguousarray(each) for name, each in arrays.items()}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import load_model
 from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, versions_of
 from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Run = Callable[..., Any]
 """Takes the model's inputs by place; gives start and end logits, ``[n_windows, seq_len]`` each."""
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 PRECISIONS = {"torch.float32": "FP32", "torch.bfloat16": "BF16", "torch.float16": "FP16"}
 AMP = {"amp": Choice("mixed precision", tolerance=5e-2, precision="BF16")}
@@ -52,8 +51,7 @@ class TorchEngine(Engine):
         self._device = torch.device(device)
         model = load_model(artefact)
         model.to(self._device)  # type: ignore[arg-type]  # transformers' stub leaves out the device
-        takes = inspect.signature(model.forward).parameters
-        self._inputs = [name for name in INPUTS if name in takes]
+        self._inputs = architecture_of(model.config).inputs(model)
         self._hash = file_hash(artefact / WEIGHTS)
         with torch.inference_mode():
             self._run = self.prepared(model)

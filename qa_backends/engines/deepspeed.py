@@ -22,6 +22,7 @@ class DeepSpeed(TorchEngine):
     packages: ClassVar[tuple[str, ...]] = (*TorchEngine.packages, "deepspeed")
     install: ClassVar = "pip install --no-build-isolation deepspeed==0.19.8"
     devices: ClassVar = ("cuda",)
+    kinds: ClassVar = ("bert", "roberta")  # whose layers it replaces (deepspeed/module_inject/containers/bert.py)
     options: ClassVar = {"precision": {"fp16": Choice("FP16", tolerance=5e-2, precision="FP16")}}
 
     def prepared(self, model: PreTrainedModel) -> Run:

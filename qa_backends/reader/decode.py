@@ -32,9 +32,9 @@ def decode(query: Query, windows: Windows, logits: SpanLogits, settings: ReaderS
         ValueError: the logits are infinite or not numbers, as after an overflow in FP16.
     """
     null_score = float((logits.start[:, 0] + logits.end[:, 0]).min())
-    if not windows.answerable.any():
-        return Answer("", None, float("-inf"), null_score, 1.0)
     scores = best_spans(windows, logits, settings)
+    if not scores and np.isfinite(logits.start[windows.answerable]).all():
+        return Answer("", None, float("-inf"), null_score, 1.0)
     if not scores or not math.isfinite(null_score):
         raise ValueError("the model's logits are not finite")
     (start, end), score = min(scores.items(), key=lambda each: (-each[1], each[0]))  # of equals the first and shortest
@@ -54,7 +54,8 @@ def best_spans(windows: Windows, logits: SpanLogits, settings: ReaderSettings) -
     scores: dict[tuple[int, int], float] = {}
     for window, first, last, score in top_spans(windows, logits, settings.max_answer_tokens, SPANS_PER_WINDOW):
         span = int(windows.offsets[window, first, 0]), int(windows.offsets[window, last, 1])
-        scores[span] = max(score, scores.get(span, score))
+        if span[0] < span[1]:  # a span of white space is none
+            scores[span] = max(score, scores.get(span, score))
     return scores
 
 

@@ -57,6 +57,7 @@ class SubwordTokenizer:
             self._tokenizer.no_padding()
             self.frame = read_frame(self._tokenizer)
             self._words = Words.of(self._tokenizer)
+            self._spaced = _holds_space(self._tokenizer)
         except Exception as error:  # the tokenizers package raises bare Exception, whatever is wrong with the file
             raise ArtefactError(
                 f"{path} cannot be read as a tokenizer ({error}). Fetch the checkpoint again."
@@ -67,7 +68,13 @@ class SubwordTokenizer:
         text = _valid(text)
         if self._words and (found := self._words.encode(text)):
             return Tokens(*found)
-        return _tokens(self._tokenizer.encode(text, add_special_tokens=False))
+        return self._tokens(self._tokenizer.encode(text, add_special_tokens=False), text)
+
+    def _tokens(self, encoding: Encoding, text: str) -> Tokens:
+        offsets = np.fromiter(chain.from_iterable(encoding.offsets), dtype=np.int64, count=2 * len(encoding))
+        spans = offsets.reshape(-1, 2)
+        ids = np.array(encoding.ids, dtype=np.int64)
+        return Tokens(ids, _without_space(spans, text) if self._spaced else spans)
 
     def within_word(self, token: int) -> bool:
         """Whether the token goes on with the word of the token before it."""
@@ -76,8 +83,9 @@ class SubwordTokenizer:
 
     def encode_many(self, texts: Sequence[str]) -> list[Tokens]:
         """Many texts, on all cores."""
-        encodings = self._tokenizer.encode_batch([_valid(text) for text in texts], add_special_tokens=False)
-        return [_tokens(each) for each in encodings]
+        texts = [_valid(text) for text in texts]
+        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        return [self._tokens(each, text) for each, text in zip(encodings, texts, strict=True)]
 
     def encode_pairs(self, asked: Sequence[Query | Question], max_question_tokens: int) -> list[tuple[Tokens, Tokens]]:
         """Question, cut to its limit, and context of each; a context that occurs again is not encoded again."""
@@ -90,9 +98,24 @@ class SubwordTokenizer:
         ]
 
 
-def _tokens(encoding: Encoding) -> Tokens:
-    offsets = np.fromiter(chain.from_iterable(encoding.offsets), dtype=np.int64, count=2 * len(encoding))
-    return Tokens(np.array(encoding.ids, dtype=np.int64), offsets.reshape(-1, 2))
+def _holds_space(tokenizer: Tokenizer) -> bool:
+    """Whether tokens hold white space, as in " town" of SentencePiece's models, or stand for nothing else."""
+    text = "a  b a"
+    spans = tokenizer.encode(text, add_special_tokens=False).offsets
+    return any(text[start:end] != text[start:end].strip() or start == end for start, end in spans)
+
+
+def _without_space(offsets: IntArray, text: str) -> IntArray:
+    """The offsets ``[n, 2]`` without white space: a token begins where its word does, and ends where that ends.
+
+    One of white space alone begins with the next word and ends, before that, with the last one: a span may begin or end
+    with it, and is empty where it holds nothing else.
+    """
+    places = np.arange(len(text))
+    word = np.array([not each.isspace() for each in text])
+    begins = np.append(np.minimum.accumulate(np.where(word, places, len(text))[::-1])[::-1], len(text))
+    ends = np.append(0, np.maximum.accumulate(np.where(word, places + 1, 0)))
+    return np.stack([begins[offsets[:, 0]], ends[offsets[:, 1]]], axis=1)
 
 
 def _valid(text: str) -> str:

@@ -54,6 +54,29 @@ def run(model: onnx.ModelProto, feed: dict[str, np.ndarray]) -> np.ndarray:
     return np.asarray(session.run(["y"], feed)[0])
 
 
+def test_weights_that_several_inputs_share_are_smoothed_once() -> None:
+    """As ALBERT's are, whose layers all have the same."""
+    rng = np.random.default_rng(1)
+    model, x = two_products(rng), rng.normal(size=(20, 8)).astype(np.float32)
+    graph = model.graph
+    node, ends = graph.node[2], graph.output[0]
+    graph.node.remove(graph.node[3])
+    graph.node.extend([
+        helper.make_node("Concat", ["c", "a_two"], ["wide"], name="wide", axis=1),
+        helper.make_node("MatMul", ["wide", "query"], ["y"], name="again"),
+    ])  # fmt: skip
+    graph.node.insert(2, helper.make_node("Slice", ["a", "from", "to", "axis"], ["a_two"], name="slice"))
+    graph.initializer.extend(
+        numpy_helper.from_array(np.array([number]), name) for name, number in (("from", 0), ("to", 2), ("axis", 1))
+    )
+    ends.type.tensor_type.shape.dim[1].dim_value = 6
+    x[:, OUTLIER] *= 50
+    before = run(model, {"x": x})
+    smooth(model, largest_inputs(model, [{"x": x}]))
+    assert node.name == "add"
+    assert run(model, {"x": x}) == pytest.approx(before, rel=1e-3, abs=1e-3)
+
+
 def test_smoothing_shrinks_an_outlying_channel_and_computes_the_same() -> None:
     rng = np.random.default_rng(0)
     model, x = two_products(rng), rng.normal(size=(20, 8)).astype(np.float32)

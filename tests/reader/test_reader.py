@@ -16,7 +16,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
-from qa_backends.contract import DEFAULT_SETTINGS, Answer, IntArray, Query, ReaderSettings, SpanLogits, Windows
+from qa_backends.contract import (
+    ALWAYS_ANSWERS,
+    DEFAULT_SETTINGS,
+    Answer,
+    IntArray,
+    Query,
+    ReaderSettings,
+    SpanLogits,
+    Windows,
+)
 from qa_backends.errors import InputError
 from qa_backends.progress import Cancelled
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS, MAX_QUESTION_CHARS, Prepared, Reader, run_in_batches
@@ -352,3 +361,18 @@ def test_a_text_is_cut_to_exactly_the_tokens_that_are_asked_for() -> None:
         reader.of_length(Query(QUESTION, "Short."), 32)
     with pytest.raises(InputError, match="question alone"):
         reader.of_length(Query("why " * 40, SENTENCE), 32)
+
+
+def test_a_model_that_knows_no_no_answer_says_so_and_always_answers() -> None:
+    taught_v1 = ReaderSettings(null_threshold=ALWAYS_ANSWERS)
+    reader = Reader(WORDS, taught_v1)
+    prepared = reader.prepare(Query(QUESTION, "You take the ferry."))
+    assert any("never says that a text holds none" in each for each in prepared.notices)
+
+    def sure_of_none(windows: Windows) -> SpanLogits:
+        found = np.zeros(windows.input_ids.shape, dtype=np.float32)
+        found[:, 0] = 50
+        return SpanLogits(found, found.copy())
+
+    (answer,) = reader.read(prepared, sure_of_none).answers
+    assert answer.text

@@ -10,12 +10,18 @@ from qa_backends.errors import ArtefactError
 
 
 def make(making: Making) -> None:
-    """Raises ArtefactError where some part was not recognised: the result would be "optimised" in name only."""
+    """Raises ArtefactError where some part was not recognised, or the kind of model is known not to be: the result
+    would be "optimised" in name only."""
     import onnx
     from onnxruntime.transformers.optimizer import optimize_model
 
     config = read_config(making.checkpoint)
     architecture = architecture_of(config)
+    if not architecture.fusion:
+        raise ArtefactError(
+            f"ONNX Runtime's optimiser does not fuse models of the kind '{config['model_type']}'. "
+            "Choose a backend of the plain graph, which ONNX Runtime optimises when it loads it."
+        )
     with quiet():
         optimised = optimize_model(str(making.parent / FILE), model_type=architecture.fusion, opt_level=0)
     counts = count_fused(optimised.model)
@@ -46,5 +52,6 @@ STEP = Step(
     make=make,
     precision_of=precision_of,
     fused_ops=fused_in,
+    fuses=True,
     settings={"operators": list(FUSED_OPS)},
 )

@@ -1,62 +1,41 @@
-"""BERT (Devlin et al. 2019): MiniLM, BERT-base, BERT-large and their like.
-
-A packed checkpoint's config carries ``pruned_heads`` (transformers' own key: layer → removed heads) and
-``intermediate_sizes`` (ours: FFN columns kept, one number a layer). Where a layer keeps no head or no column, see
-``emptied``.
-"""
+"""BERT (Devlin et al. 2019): MiniLM, BERT-base, BERT-large and their like."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from qa_backends.checkpoints.architectures import Architecture, Block
 from qa_backends.checkpoints.emptied import bias_alone, no_columns, no_heads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from torch import nn
-    from transformers import PreTrainedModel
 
 
 class Bert(Architecture):
-    base = "bert."
-    head = "qa_outputs."
-    fusion = "bert"
+    name: ClassVar = "Bert"
+    base: ClassVar = "bert."
+    fusion: ClassVar = "bert"
+    fuses_embedding: ClassVar[bool] = True
+    """Whether the optimiser knows how words and positions are added up: of models that number their positions in the
+    graph, it does not."""
 
-    def model(self, settings: Mapping[str, Any], attention: str) -> PreTrainedModel:
-        from torch import nn
-        from transformers import BertConfig, BertForQuestionAnswering
-
-        config = BertConfig.from_dict(dict(settings), attn_implementation=attention)
-        pruned = config.pruned_heads or {}
-        config.pruned_heads = {}  # of which it would remove no layer's all
-        model = BertForQuestionAnswering(config)  # type: ignore[no-untyped-call]  # transformers leaves it untyped
-        config.pruned_heads = pruned
-        for number, heads in pruned.items():
-            _remove_heads(_layers(model)[number], set(heads))
-        for layer, size in zip(_layers(model), settings.get("intermediate_sizes") or [], strict=False):
-            if size:
-                _replace_ffn(layer, nn.Linear(config.hidden_size, size), nn.Linear(size, config.hidden_size))
-            else:
-                _remove_ffn(layer)
-        return model
-
-    def blocks(self, model: PreTrainedModel) -> list[Block]:
-        return [_block(layer) for layer in _layers(model)]
-
-    def replace_layers(self, model: PreTrainedModel, numbers: Sequence[int]) -> None:
-        from torch import nn
-
-        layers = _layers(model)
-        encoder: Any = model.get_submodule("bert.encoder")
-        encoder.layer = nn.ModuleList(layers[number] for number in numbers)
-        model.config.num_hidden_layers = len(numbers)
-
-    def tables(self, model: PreTrainedModel) -> list[nn.Embedding]:
-        embeddings: Any = model.get_submodule("bert.embeddings")
-        return [embeddings.word_embeddings, embeddings.position_embeddings]
+    def block(self, layer: Any) -> Block:
+        attention = layer.attention
+        return Block(
+            heads=attention.self.num_attention_heads,
+            head_size=attention.self.attention_head_size,
+            attention_output=attention.output.dense,
+            up=layer.intermediate.dense,
+            down=layer.output.dense,
+            activation=layer.intermediate.intermediate_act_fn,
+            removed=frozenset(attention.pruned_heads),
+            remove=partial(_remove_heads, layer),
+            replace_ffn=partial(_replace_ffn, layer),
+            remove_ffn=partial(_remove_ffn, layer),
+        )
 
     def expected_fusions(self, config: Mapping[str, Any]) -> dict[str, int]:
         layers, pruned = int(config["num_hidden_layers"]), config.get("pruned_heads") or {}
@@ -64,32 +43,12 @@ class Bert(Architecture):
         attentions = layers - len(empty)
         ffns = layers - list(config.get("intermediate_sizes") or []).count(0)
         return {
-            "EmbedLayerNormalization": int(0 not in empty),  # it is recognised by the attention that follows
+            # It is recognised by the attention that follows.
+            "EmbedLayerNormalization": int(self.fuses_embedding and 0 not in empty),
             "Attention": attentions,
             "SkipLayerNormalization": attentions + ffns,
             "BiasGelu": ffns,
         }
-
-
-def _layers(model: PreTrainedModel) -> list[Any]:
-    """transformers' own layer modules; ``Any`` since their parts are found by name when they run."""
-    return list(model.get_submodule("bert.encoder.layer").children())
-
-
-def _block(layer: Any) -> Block:
-    attention = layer.attention
-    return Block(
-        heads=attention.self.num_attention_heads,
-        head_size=attention.self.attention_head_size,
-        attention_output=attention.output.dense,
-        up=layer.intermediate.dense,
-        down=layer.output.dense,
-        activation=layer.intermediate.intermediate_act_fn,
-        removed=frozenset(attention.pruned_heads),
-        remove=partial(_remove_heads, layer),
-        replace_ffn=partial(_replace_ffn, layer),
-        remove_ffn=partial(_remove_ffn, layer),
-    )
 
 
 def _remove_heads(layer: Any, numbers: set[int]) -> None:

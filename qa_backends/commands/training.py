@@ -12,8 +12,11 @@ import typer
 from rich.table import Table
 
 from qa_backends import catalog
+from qa_backends.checkpoints import smaller
+from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.load import read_config
 from qa_backends.checkpoints.manifest import file_hash, read_manifest
-from qa_backends.checkpoints.sources import Source, make_ready
+from qa_backends.checkpoints.sources import Source, make_ready, with_tokenizer
 from qa_backends.commands.runs import Chosen, of_a_run
 from qa_backends.commands.terminal import FamilyName, Json, bar, console, show, watched
 from qa_backends.errors import InputError
@@ -83,7 +86,7 @@ def prune(
     if (start or latency_table) and method != "importance":
         raise InputError("--start and --latency-table go with --method importance: movement decides while it trains.")
     table = LatencyTable.read(latency_table) if latency_table else None
-    teacher = teacher or _baseline(family)
+    teacher = with_tokenizer(teacher, watched) if teacher else _baseline(family)
     with _steps() as on_step:
         pruning = Pruning(
             chosen.parts.learned,
@@ -101,6 +104,7 @@ def prune(
     settings |= {"latency": table.facts if table else None, "teacher": file_hash(weights_of(teacher))}
     settings |= history(start) if start else {}
     _finish(made, "prune", start or teacher, settings, chosen, as_json)
+    smaller.note(teacher, "pruned", made)
 
 
 @app.command("distil")
@@ -109,8 +113,11 @@ def distil(
     chosen: Chosen,
     teacher: Teacher = None,
     layers: Annotated[
-        str, typer.Option("--layers", help="The teacher's that the student begins as, from 0, with commas between.")
-    ] = "1,3,5",
+        str | None,
+        typer.Option(
+            "--layers", help="The teacher's that the student begins as, as in 1,3,5; every second by default."
+        ),
+    ] = None,
     hidden_passes: Annotated[
         float, typer.Option("--hidden-passes", help="Of the passes, those that teach hidden states; then logits.")
     ] = 1.0,
@@ -125,8 +132,8 @@ def distil(
     from qa_backends.training.provenance import weights_of
     from qa_backends.training.student import Distilling
 
-    teacher = teacher or _baseline(family)
-    numbers = _numbers(layers)
+    teacher = with_tokenizer(teacher, watched) if teacher else _baseline(family)
+    numbers = _numbers(layers) if layers else list(range(1, read_config(teacher)["num_hidden_layers"], 2))
     with _steps() as on_step:
         made = Distilling(
             chosen.parts.learned, teacher=teacher, layers=numbers, hidden_passes=hidden_passes, run=chosen.run,
@@ -135,6 +142,7 @@ def distil(
     settings = {"layers": numbers, "hidden_passes": hidden_passes, "by_labels": by_labels, **chosen.facts()}
     settings |= {"teacher_logits": teacher_logits is not None, "teacher": file_hash(weights_of(teacher))}
     _finish(made, "distil", teacher, settings, chosen, as_json)
+    smaller.note(teacher, "distilled", made)
 
 
 def _numbers(layers: str) -> list[int]:
@@ -229,7 +237,10 @@ def _measure_held_out(made: Path, chosen: Chosen, start: Path) -> None:
     parts = chosen.parts
     if not parts.articles:
         return
-    of = catalog.Family("trained", "Just trained", ((catalog.BASELINE, Source(folder=made)),))
+    config = read_config(made)
+    reads, kind = architecture_of(config).reads(config), str(config["model_type"])
+    trained = ((catalog.BASELINE, Source(folder=made)),)
+    of = catalog.Family("trained", "Just trained", trained, settings=reads, kind=kind)
     answers = scoring.through(
         Runtime(progress=watched), of, catalog.backend(catalog.BASELINE), chosen.run.device, watched
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qa_backends.contract import DEFAULT_SETTINGS, IntArray
+from qa_backends.contract import DEFAULT_SETTINGS, IntArray, ReaderSettings
 from qa_backends.errors import InputError
 from qa_backends.reader.tokens import Tokens
 from qa_backends.reader.windows import cut, pieces
@@ -56,16 +56,19 @@ def answer_tokens(offsets: IntArray, start: int, end: int) -> tuple[int, int] | 
     return int(inside[0]), int(inside[-1])
 
 
-def examples(questions: Sequence[Question], tokenizer: SubwordTokenizer) -> list[Example]:
-    """Every window of every question, labelled with its first gold answer."""
-    frame, settings = tokenizer.frame, DEFAULT_SETTINGS
+def examples(
+    questions: Sequence[Question], tokenizer: SubwordTokenizer, settings: ReaderSettings = DEFAULT_SETTINGS
+) -> list[Example]:
+    """Every window of every question, labelled with its first gold answer; cut as ``settings`` say, to a length that
+    padding leaves alone."""
+    frame, longest = tokenizer.frame, settings.max_seq_len // SEQ_LEN_MULTIPLE * SEQ_LEN_MULTIPLE
     encoded = tokenizer.encode_pairs(questions, settings.max_question_tokens)
     found: list[Example] = []
     for each, (question, context) in zip(questions, encoded, strict=True):
         around = len(question) + frame.tokens
         shift = frame.text_start(len(question))
         gold = each.answers[0] if each.answers else None
-        for piece in pieces(len(context), settings.max_seq_len - around, settings.stride):
+        for piece in pieces(len(context), longest - around, settings.stride):
             tokens = context.part(piece.start, piece.stop)
             span = answer_tokens(tokens.offsets, gold.start, gold.start + len(gold.text)) if gold else None
             first, last = (span[0] + shift, span[1] + shift) if span else (0, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qa_backends.training.model import compiled, runner, span_loss, trainable
+from qa_backends.training.model import runner, span_loss, trainable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ def live(checkpoint: Path, device: str) -> Callable[[Batch], Logits]:
     raises."""
     model = trainable(checkpoint, device)
     model.train(mode=False)
-    return runner(compiled(model), device)
+    return runner(model, device)
 
 
 class Teacher:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from qa_backends.contract import DEFAULT_SETTINGS
 from qa_backends.training.data import examples
 from qa_backends.training.noise import cut, in_lower_case, join, misplace
 from qa_backends.training.settings import UNCHANGED
@@ -13,6 +14,7 @@ from qa_backends.training.swaps import Swaps
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from qa_backends.contract import ReaderSettings
     from qa_backends.reader.tokens import SubwordTokenizer
     from qa_backends.squad import Question
     from qa_backends.training.data import Example
@@ -23,8 +25,16 @@ class Epochs:
     """What each epoch is made of; it hangs on the questions, the changes, the seed and the epoch's number alone."""
 
     def __init__(
-        self, questions: Sequence[Question], tokenizer: SubwordTokenizer, changes: Changes, *, seed: int
+        self,
+        questions: Sequence[Question],
+        tokenizer: SubwordTokenizer,
+        changes: Changes,
+        *,
+        seed: int,
+        reads: ReaderSettings = DEFAULT_SETTINGS,
     ) -> None:
+        """``reads`` says how long the model's windows are."""
+        self._reads = reads
         self._questions = questions
         self._tokenizer = tokenizer
         self._changes = changes
@@ -40,7 +50,7 @@ class Epochs:
         """The windows of an epoch; those of the last that was asked for are kept."""
         number = 0 if self._changes == UNCHANGED else number
         if number != self._number:
-            self._examples = examples(self.questions(number), self._tokenizer)
+            self._examples = examples(self.questions(number), self._tokenizer, self._reads)
             self._number = number
         return self._examples
 

@@ -8,7 +8,7 @@ from qa_backends.checkpoints.load import save_model
 from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
-from qa_backends.training.model import compiled, learned, runner, span_loss, trainable
+from qa_backends.training.model import learned, runner, span_loss, trainable
 from qa_backends.training.provenance import weights_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def finetune(questions: Sequence[Question], *, start_from: Path, run: RunSetting
     material = Material(questions, start_from, run, on_step)
     material.claim(start=start)
     model = trainable(start_from, run.device, dropout=run.dropout)
-    logits_of = runner(compiled(model), run.device)
+    logits_of = runner(model, run.device)
 
     def loss_of(batch: Batch, _step: int) -> torch.Tensor:
         return span_loss(logits_of(batch), batch)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.load import read_config
 from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.errors import InputError
 from qa_backends.reader.tokens import SubwordTokenizer
@@ -27,14 +29,19 @@ if TYPE_CHECKING:
 
 
 class Material:
-    """The batches of one run, always the same ones. Making it begins the run: what is drawn at random comes after."""
+    """The batches of one run, always the same ones, cut as its model reads them.
+
+    Making it begins the run: what is drawn at random comes after.
+    """
 
     def __init__(self, questions: Sequence[Question], tokenizer_from: Path, run: RunSettings, on_step: OnStep) -> None:
         begin(run)
         self.tokenizer = SubwordTokenizer(tokenizer_from)
         self._run = run
         self._on_step = on_step
-        self._epochs = Epochs(questions, self.tokenizer, run.changes, seed=run.seed)
+        config = read_config(tokenizer_from)
+        reads = architecture_of(config).reads(config)
+        self._epochs = Epochs(questions, self.tokenizer, run.changes, seed=run.seed, reads=reads)
         self.steps = self.steps_of(run.passes)
 
     def steps_of(self, passes: float) -> int:

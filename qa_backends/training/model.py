@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
-from qa_backends.checkpoints.load import load_model
+from qa_backends.checkpoints.load import load_model, read_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,8 @@ def trainable(folder: Path, device: str, *, dropout: float = 0.0) -> PreTrainedM
     By default it has no dropout: drawing its random numbers costs a CPU more time than the matrix products. It has
     plain attention: on CPUs the backward pass of that is quicker than the fused kernel's.
     """
-    model = load_model(folder, attention="eager", hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+    dropouts = architecture_of(read_config(folder)).dropouts
+    model = load_model(folder, attention="eager", **dict.fromkeys(dropouts, dropout))
     model.to(device)  # type: ignore[arg-type]  # transformers' stub leaves out the device
     model.train()
     return model
@@ -50,13 +51,20 @@ def compiled(model: PreTrainedModel) -> Callable[..., Any]:
     return torch.compile(model, dynamic=True)
 
 
-def runner(model: Callable[..., Any], device: str) -> Callable[[Batch], Logits]:
+def inputs_of(model: PreTrainedModel, batch: Batch) -> dict[str, torch.Tensor]:
+    """What of the batch's inputs the model takes."""
+    return {name: batch.inputs[name] for name in architecture_of(model.config).inputs(model) if name in batch.inputs}
+
+
+def runner(model: PreTrainedModel, device: str, *, compiling: bool = True) -> Callable[[Batch], Logits]:
     """The model's start and end logits ``[n, seq_len]`` of a batch, computed under bfloat16 autocast."""
     import torch
 
+    forward = compiled(model) if compiling else model
+
     def run(batch: Batch) -> Logits:
         with torch.autocast(device, torch.bfloat16):
-            out = model(**batch.inputs)
+            out = forward(**inputs_of(model, batch))
         return out.start_logits, out.end_logits
 
     return run

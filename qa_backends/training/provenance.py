@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qa_backends.checkpoints.architectures import architecture, architecture_of, known
 from qa_backends.checkpoints.hub import fetch
-from qa_backends.checkpoints.load import load_model, save_model
+from qa_backends.checkpoints.load import load_model, read_config, save_model
 from qa_backends.checkpoints.manifest import NAME, WEIGHTS, file_hash, manifest_of, read_manifest
+from qa_backends.checkpoints.sources import with_tokenizer
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,14 +22,16 @@ REMEDY = "Name a folder that holds the encoder: --from FOLDER."
 
 
 def encoder_folder(source: str, progress: Progress) -> Path:
-    """The folder itself, or the Hub repository of that name, downloaded.
+    """The folder itself, or the Hub repository of that name, downloaded; with a ``tokenizer.json`` in any case.
 
     Raises:
         BackendUnavailable: it is no folder here, and the Hub cannot be reached.
         Cancelled: ``progress`` says to stop.
     """
     folder = Path(source)
-    return folder if folder.is_dir() else Path(fetch(source, None, progress, remedy=REMEDY).folder)
+    if not folder.is_dir():
+        folder = Path(fetch(source, None, progress, remedy=REMEDY).folder)
+    return with_tokenizer(folder, progress)
 
 
 def weights_of(checkpoint: Path) -> Path:
@@ -36,6 +40,15 @@ def weights_of(checkpoint: Path) -> Path:
     if not file.is_file():
         raise InputError(f"{checkpoint} holds no {WEIGHTS}. Name a folder that holds a checkpoint.")
     return file
+
+
+def with_known_layers(checkpoint: Path) -> None:
+    """Raises InputError where a checkpoint's layers cannot be taken out or made narrower, ArtefactError where it cannot
+    be read."""
+    config = read_config(checkpoint)
+    if not architecture_of(config).layers_known:
+        able = ", ".join(kind for kind in known() if architecture(kind).layers_known)
+        raise InputError(f"Models of the kind '{config['model_type']}' are not made smaller here, but these: {able}.")
 
 
 def history(folder: Path) -> dict[str, object]:

@@ -23,8 +23,8 @@ from qa_backends.training.gates import Gates, choose, cut_down, encoder_paramete
 from qa_backends.training.latency import choose_by_time
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
-from qa_backends.training.model import compiled, learned, runner, trainable
-from qa_backends.training.provenance import weights_of
+from qa_backends.training.model import learned, runner, trainable
+from qa_backends.training.provenance import weights_of, with_known_layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,6 +80,7 @@ class Pruning:
                 not of these questions, or they change.
             ArtefactError: ``teacher`` is no checkpoint that can be read.
         """
+        with_known_layers(teacher)
         self.method = method
         self.teacher = teacher
         self.start = start or teacher
@@ -136,7 +137,7 @@ class Pruning:
             save_model(model, stage / "cut", tokenizer_from=self.teacher, dtype=torch.float32)
         model = self._model(stage / "cut")
         torch.compiler.reset()  # the graph compiled for the last stage has other shapes
-        logits_of = runner(compiled(model), self._run.device)
+        logits_of = runner(model, self._run.device)
         self._train(self._learned(model), lambda batch, _step: logits_of(batch), steps, stage)
         save_model(model, stage / "model", tokenizer_from=self.teacher, dtype=torch.float32)
 
@@ -158,7 +159,7 @@ class Pruning:
         sums = [torch.zeros_like(each) for each in tensors]
         for each in tensors:
             each.requires_grad_()
-        logits_of = runner(model, self._run.device)
+        logits_of = runner(model, self._run.device, compiling=False)
         for batch in self._material.batches(0, IMPORTANCE_BATCHES):
             loss = self._teacher.loss(logits_of(batch), batch)
             found = torch.autograd.grad(loss, tensors, materialize_grads=True)  # some layers may have no gates left
@@ -175,7 +176,7 @@ class Pruning:
         worths = [torch.nn.Parameter(torch.zeros_like(each)) for each in (*gates.heads, *gates.columns)]
         heads, columns = worths[: len(gates.heads)], worths[len(gates.heads) :]
         share = self._share_of_gates(model, gates)
-        logits_of = runner(model, self._run.device)
+        logits_of = runner(model, self._run.device, compiling=False)
 
         def forward(batch: Batch, step: int) -> Logits:
             kept = self._kept_at(step, share)

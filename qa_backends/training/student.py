@@ -15,8 +15,8 @@ from qa_backends.checkpoints.packing import keep_layers
 from qa_backends.errors import InputError
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
-from qa_backends.training.model import compiled, learned, runner, span_loss, trainable
-from qa_backends.training.provenance import weights_of
+from qa_backends.training.model import compiled, inputs_of, learned, runner, span_loss, trainable
+from qa_backends.training.provenance import weights_of, with_known_layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,6 +63,7 @@ class Distilling:
         """
         if not 0 < hidden_passes < run.passes:
             raise InputError("Both steps take some of the passes: --hidden-passes is above 0 and below --passes.")
+        with_known_layers(teacher)
         self._teacher, self._layers, self._logits_file = teacher, tuple(layers), teacher_logits
         self._by_labels, self._run, self._on_step = by_labels, run, on_step
         self._material = Material(questions, teacher, run, on_step)
@@ -119,12 +120,12 @@ class Distilling:
         return folder / "model"
 
     def _by_the_labels(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
-        logits_of = runner(compiled(student), self._run.device)
+        logits_of = runner(student, self._run.device)
         return lambda batch, _step: span_loss(logits_of(batch), batch)
 
     def _by_logits(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
         teacher = self._material.teacher(self._teacher, self._logits_file)
-        logits_of = runner(compiled(student), self._run.device)
+        logits_of = runner(student, self._run.device)
         return lambda batch, _step: teacher.loss(logits_of(batch), batch)
 
     def _by_hidden_states(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
@@ -149,7 +150,7 @@ class Distilling:
 
         def hidden(batch: Batch) -> Hidden:
             with torch.autocast(self._run.device, torch.bfloat16):
-                found: Hidden = run(**batch.inputs, output_hidden_states=True).hidden_states
+                found: Hidden = run(**inputs_of(model, batch), output_hidden_states=True).hidden_states
             return found
 
         return hidden

@@ -44,14 +44,16 @@ def main() -> None:
     over = threading.Event()
     progress = Progress(say, over.is_set)
     try:
+        catalog.adopt_chosen(progress)
         runtime = Runtime(progress=progress)
-        prepare(runtime, catalog.PRESELECTED, progress)
+        usual = catalog.usual(catalog.family(catalog.default_family()))
+        prepare(runtime, usual, progress)
         page = build_page(runtime)
         ticked = preselection(catalog.family(catalog.default_family()), devices()[0])
     except QAError as error:
         sys.exit(f"Error: {error}")
     # The others may take a minute to build, step by step; the page is there meanwhile, and takes its turns.
-    others = set(ticked) - set(catalog.PRESELECTED)
+    others = set(ticked) - set(usual)
     threading.Thread(target=prepare, args=(runtime, others, progress), daemon=True).start()
     try:
         page.launch(**launch_options())

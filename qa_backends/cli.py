@@ -1,18 +1,20 @@
-"""The command line: ``list``, ``answer``, ``evaluate``, ``build``, ``bench``, ``recommend``, ``record``, ``report``,
-``serve``, ``load``, ``export``, ``triton``, ``train``.
+"""The command line: ``list``, ``families``, ``answer``, ``evaluate``, ``build``, ``bench``, ``recommend``, ``record``,
+``report``, ``serve``, ``load``, ``export``, ``triton``, ``train``, ``cache``.
 
 Exit codes: 0; 2 for bad usage or input; 1 for failure. Errors are one line on stderr; ``--debug`` shows the traceback.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
-from qa_backends.commands import asking, building, measuring, recommending, serving, training
-from qa_backends.commands.terminal import errors
+from qa_backends import catalog
+from qa_backends.commands import asking, building, caching, measuring, recommending, serving, training
+from qa_backends.commands.terminal import errors, watched
 from qa_backends.errors import InputError, QAError
 
 app = typer.Typer(
@@ -22,22 +24,35 @@ app = typer.Typer(
 for commands in (asking, measuring, recommending, building, serving):
     app.add_typer(commands.app)
 app.add_typer(training.app, name="train")
+app.add_typer(caching.app, name="cache")
 
 
 @app.callback()
 def common(
+    context: typer.Context,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error; works anywhere in the line.")
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            envvar="QA_MODEL",
+            help="Your own model as the default family: a folder or a Hub id.",
+        ),
+    ] = None,
 ) -> None:
     """Ask a text a question on interchangeable backends, and measure what each costs."""
     del debug  # looked for by ``main``, which also finds it behind the command
+    if model and context.invoked_subcommand != "cache":
+        os.environ["QA_MODEL"] = model  # for processes that this one starts, too
+        catalog.adopt_chosen(watched)
 
 
 def main() -> None:
     """Runs the command line and exits the process."""
     debug = "--debug" in sys.argv
-    arguments = [each for each in sys.argv[1:] if each != "--debug"]
+    arguments = _model_first([each for each in sys.argv[1:] if each != "--debug"])
     try:
         code = app(arguments or ["--help"], standalone_mode=False)
     except (QAError, OSError, typer.TyperException) as error:
@@ -47,3 +62,12 @@ def main() -> None:
         errors.print(f"Error: {' '.join(message.split())}")
         sys.exit(2 if isinstance(error, InputError | typer.TyperException) else 1)
     sys.exit(code if arguments else 2)
+
+
+def _model_first(arguments: list[str]) -> list[str]:
+    """``--model`` and its value in front of the command, wherever they stood."""
+    for place, each in enumerate(arguments):
+        count = 2 if each == "--model" else 1 if each.startswith("--model=") else 0
+        if count:
+            return arguments[place : place + count] + arguments[:place] + arguments[place + count :]
+    return arguments

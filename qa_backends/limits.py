@@ -11,12 +11,18 @@ from pathlib import Path
 
 import psutil
 
+from qa_backends.errors import InputError
+
 CGROUP = Path("/sys/fs/cgroup")
 """``cpu.max`` holds "<microseconds|max> <period>", ``memory.max`` bytes or "max" (Linux documentation, cgroup v2)."""
 CPUINFO = Path("/proc/cpuinfo")
 
 GPU_DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 """Where Linux puts NVIDIA's driver, that of Windows beneath it, and AMD's, which PyTorch calls "cuda" as well."""
+
+DEFAULT_SHARE = 0.5
+"""Share of a device's memory that loaded weights may take, unless its variable says otherwise."""
+BUDGETS = {"cpu": "QA_MEMORY_GB", "cuda": "QA_GPU_MEMORY_GB"}
 
 DEVICE_TITLES = {"cuda": "GPU", "cpu": "CPU"}
 
@@ -86,6 +92,33 @@ def memory_bytes(device: str) -> int:
     total = int(psutil.virtual_memory().total)
     allowed = _read("memory.max")
     return min(total, int(allowed)) if allowed.isdigit() else total
+
+
+def memory_budget(device: str) -> int:
+    """Bytes of loaded weights: the device's variable where it is set, else ``DEFAULT_SHARE`` of the memory it has.
+
+    Raises:
+        InputError: the variable is no number above 0.
+    """
+    return gigabytes(BUDGETS[device]) or int(memory_bytes(device) * DEFAULT_SHARE)
+
+
+def gigabytes(variable: str) -> int:
+    """What the environment variable allows, in bytes; 0 where it is not set.
+
+    Raises:
+        InputError: it is no number above 0.
+    """
+    wanted = os.environ.get(variable, "")
+    if not wanted:
+        return 0
+    try:
+        allowed = int(float(wanted) * 1e9)
+    except (ValueError, OverflowError):
+        allowed = 0
+    if allowed <= 0:
+        raise InputError(f"{variable} is '{wanted}'; set it to a number of gigabytes above 0, or leave it out.")
+    return allowed
 
 
 def _read(name: str) -> str:

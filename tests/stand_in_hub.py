@@ -28,11 +28,14 @@ CHUNK = 10 * 2**20
 
 @dataclass
 class StandInHub:
-    """``asked`` are the requests so far, as in "GET /…". A file named in ``held`` is sent up to ``CHUNK`` bytes and
-    goes on once ``release`` is set; what is asked for from some byte on is sent at once."""
+    """``asked`` are the requests so far, as in "GET /…", and ``tokens`` what they were authorised by; of ``private``
+    repositories who brings none is told nothing. A file named in ``held`` is sent up to ``CHUNK`` bytes and goes on
+    once ``release`` is set; what is asked for from some byte on is sent at once."""
 
     url: str = ""
     asked: list[str] = field(default_factory=list)
+    tokens: set[str | None] = field(default_factory=set)
+    private: set[str] = field(default_factory=set)
     held: set[str] = field(default_factory=set)
     release: threading.Event = field(default_factory=threading.Event)
     _commits: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -92,6 +95,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, body: bool) -> None:
         self.hub.asked.append(f"{self.command} {self.path}")
+        self.hub.tokens.add(self.headers.get("Authorization"))
         path = unquote(urlsplit(self.path).path)
         if found := re.fullmatch(r"/api/models/(.+?)/revision/(.+)", path):
             self._revision(found[1], found[2])
@@ -105,10 +109,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def _revision(self, repository: str, revision: str) -> None:
         commit = self.hub.commit_of(repository, revision)
-        if commit is None:
+        if commit is None or (repository in self.hub.private and not self.headers.get("Authorization")):
             self._missing("RepoNotFound")
             return
-        siblings = [{"rfilename": name} for name in self.hub.files_of(commit)]
+        siblings = [{"rfilename": name, "size": len(each)} for name, each in self.hub.files_of(commit).items()]
         self._json({"id": repository, "sha": commit, "siblings": siblings})
 
     def _file(self, repository: str, revision: str, name: str, *, body: bool) -> None:

@@ -12,7 +12,8 @@ from helpers import ROOT
 
 PACKAGE = ROOT / "qa_backends"
 FLOORS = (
-    ("contract", "errors", "limits", "paths", "progress"),
+    ("errors",),
+    ("contract", "limits", "paths", "progress"),
     ("squad",),
     ("reader",),
     ("checkpoints",),

@@ -1,9 +1,31 @@
 """Backends and families: what there is, what it is called, and why something cannot run here."""
 
 from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend
-from qa_backends.catalog.families import RANDOM, Family, default_family, families, family, register, with_random_weights
+from qa_backends.catalog.families import (
+    RANDOM,
+    Family,
+    Published,
+    chosen_by,
+    default_family,
+    families,
+    family,
+    forget,
+    register,
+    with_random_weights,
+)
 from qa_backends.catalog.ladder import before, ladder, nearest, plain
-from qa_backends.catalog.lookup import backend, every_backend, offered, offered_on, resolve, unavailable
+from qa_backends.catalog.lookup import (
+    backend,
+    every_backend,
+    in_family,
+    offered,
+    offered_on,
+    resolve,
+    suits,
+    unavailable,
+    usual,
+)
+from qa_backends.catalog.own import adopt, adopt_chosen
 
 __all__ = [
     "BACKENDS",
@@ -12,12 +34,18 @@ __all__ = [
     "RANDOM",
     "Backend",
     "Family",
+    "Published",
+    "adopt",
+    "adopt_chosen",
     "backend",
     "before",
+    "chosen_by",
     "default_family",
     "every_backend",
     "families",
     "family",
+    "forget",
+    "in_family",
     "ladder",
     "nearest",
     "offered",
@@ -25,6 +53,8 @@ __all__ = [
     "plain",
     "register",
     "resolve",
+    "suits",
     "unavailable",
+    "usual",
     "with_random_weights",
 ]

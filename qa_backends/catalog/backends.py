@@ -27,6 +27,7 @@ class CheckpointKind:
 CHECKPOINTS = {
     BASELINE: CheckpointKind("Baseline", "the fine-tuned model"),
     "pruned": CheckpointKind("Pruned", "heads and FFN columns removed"),
+    "distilled": CheckpointKind("Distilled", "fewer layers, taught by a larger model"),
 }
 
 

@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from qa_backends.checkpoints.sources import Source
-from qa_backends.contract import DEFAULT_SETTINGS, ReaderSettings
+from qa_backends.checkpoints.sources import Source, commit_of
+from qa_backends.contract import ALWAYS_ANSWERS, DEFAULT_SETTINGS, ReaderSettings
 from qa_backends.errors import InputError, UnknownBackend
 from qa_backends.paths import MODELS
 
 RANDOM = "-random"
 """Behind the name of a family: its shapes, with random weights."""
+V1, V2 = "SQuAD v1.1", "SQuAD v2"
+"""Data sets, as published figures name them: the first asks only what its texts answer."""
+MANY = "mul"
+"""What ISO 639 calls several languages."""
+LANGUAGES = {"en": "English", MANY: "100 languages"}
+"""What to call what a family knows; others by their abbreviation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The F1, in percent, that a checkpoint's makers report on the development set of ``data``."""
+
+    f1: float
+    data: str = V2
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """``checkpoints`` by name, the baseline among them; ``settings`` are how its models read a text, ``language`` the
-    one that they know, as ISO 639 abbreviates it ("en"), empty where they know several or it is not known."""
+    """``checkpoints`` by name, the baseline first and the smallest last; ``settings`` are how its models read a text,
+    ``language`` the one that they know, as ISO 639 abbreviates it ("en"), empty where that is not known. ``kind`` is
+    what their configs call the architecture; ``own``, of somebody's own model, where that is: a folder, or a repository
+    and commit. ``download_mb`` is what its weights take, in millions of bytes, and ``published`` what others measured
+    of its checkpoints, by their names."""
 
     name: str
     title: str
     checkpoints: tuple[tuple[str, Source], ...]
     settings: ReaderSettings = DEFAULT_SETTINGS
     language: str = ""
+    kind: str = "bert"
+    own: str = ""
+    download_mb: int = 0
+    published: tuple[tuple[str, Published], ...] = ()
 
     @property
     def random(self) -> bool:
@@ -32,8 +53,26 @@ class Family:
 
     @property
     def embedded(self) -> bool:
-        """Whether nothing has to be downloaded."""
-        return not any(source.remote for _, source in self.checkpoints)
+        """Whether nothing has to be downloaded: what ships, and own models, which were when they were chosen."""
+        return bool(self.own) or not any(source.remote for _, source in self.checkpoints)
+
+    @property
+    def smallest(self) -> str:
+        """The name of its last checkpoint."""
+        return self.checkpoints[-1][0]
+
+    @property
+    def summary(self) -> str:
+        """Languages, where it comes from and published F1, as in "English; 0.13 GB from the Hugging Face Hub on first
+        use; published F1 79.5 on SQuAD v2 (baseline)"; of what was fetched, the commits that are kept to."""
+        commits = [commit_of(source) for _, source in self.checkpoints if source.remote]
+        fetched = " and ".join(each[:8] for each in commits if each)
+        origin = f"{self.download_mb / 1000:.2g} GB from the Hugging Face Hub on first use" if self.download_mb else ""
+        if fetched:
+            origin = f"from the Hugging Face Hub, commit {fetched}"
+        figures = [f"{each.f1:.1f} on {each.data} ({name})" for name, each in self.published]
+        knows = LANGUAGES.get(self.language, self.language)
+        return "; ".join(filter(None, (knows, origin, "published F1 " + ", ".join(figures) if figures else "")))
 
     def has(self, checkpoint: str) -> bool:
         return checkpoint in dict(self.checkpoints)
@@ -60,7 +99,7 @@ _families = {
         ),
         Family(
             "bert-large",
-            "BERT-large, 24 layers (2.5 GB from the Hugging Face Hub on first use)",
+            "BERT-large, 24 layers",
             (
                 # Its safetensors weights wait in a pull request, whose commit is known once it was fetched: see hub.py.
                 ("baseline", Source(repository="madlag/bert-large-uncased-whole-word-masking-finetuned-squadv2")),
@@ -74,6 +113,48 @@ _families = {
                 ),
             ),
             language="en",
+            download_mb=2_500,
+            published=(("pruned", Published(82.6)),),  # which its name says
+        ),
+        # Their figures are those of the models' own cards on the Hub ("model-index", SQuAD v2 "verified" there).
+        Family(
+            "roberta",
+            "RoBERTa-base, 12 layers (distilled: 6)",
+            (
+                ("baseline", Source(repository="deepset/roberta-base-squad2")),
+                ("distilled", Source(repository="deepset/tinyroberta-squad2")),
+            ),
+            language="en",
+            kind="roberta",
+            download_mb=822,
+            published=(("baseline", Published(82.9501)), ("distilled", Published(82.0355))),
+        ),
+        Family(
+            "minilm-l12",
+            "MiniLM, 12 layers",
+            (("baseline", Source(repository="deepset/minilm-uncased-squad2")),),
+            language="en",
+            download_mb=133,
+            published=(("baseline", Published(79.5483)),),
+        ),
+        Family(
+            "distilbert",
+            "DistilBERT, 6 layers",
+            (("baseline", Source(repository="distilbert/distilbert-base-cased-distilled-squad")),),
+            settings=replace(DEFAULT_SETTINGS, null_threshold=ALWAYS_ANSWERS),
+            language="en",
+            kind="distilbert",
+            download_mb=261,
+            published=(("baseline", Published(87.1, V1)),),
+        ),
+        Family(
+            "xlm-roberta",
+            "XLM-RoBERTa-base, 12 layers",
+            (("baseline", Source(repository="deepset/xlm-roberta-base-squad2")),),
+            language=MANY,
+            kind="xlm-roberta",
+            download_mb=1_110,
+            published=(("baseline", Published(77.1833)),),
         ),
         Family(
             f"bert-large{RANDOM}",
@@ -97,11 +178,22 @@ def register(family: Family) -> None:
     _families[family.name] = family
 
 
+def forget(name: str) -> None:
+    """Takes a family that was registered out again; what is loaded of it goes when room is needed."""
+    _families.pop(name, None)
+
+
 def family(name: str) -> Family:
     """Raises UnknownBackend, listing the families there are."""
     if name not in _families:
         raise UnknownBackend(f"There is no family '{name}'. Choose one of: {', '.join(_families)}.")
     return _families[name]
+
+
+def chosen_by(name: str) -> list[str]:
+    """The options of the command line that choose the family, in this process and in any other."""
+    own = _families[name].own if name in _families else ""
+    return ["--model", own] if own else ["--family", name]
 
 
 def with_random_weights(name: str) -> Family:

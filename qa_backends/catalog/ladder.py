@@ -58,6 +58,10 @@ def ladder(backends: Iterable[Backend]) -> list[Backend]:
 
 
 def _by_table(backends: Iterable[Backend]) -> Sequence[Backend]:
-    """In the order of the table, what is not in it behind, by name."""
-    places = {each.name: place for place, each in enumerate(BACKENDS)}
-    return sorted(backends, key=lambda each: (places.get(each.name, len(places)), each.name))
+    """In the order of the table, whatever their checkpoint; what is not in it behind, by name."""
+    places = {_what_is_done(each): place for place, each in reversed(list(enumerate(BACKENDS)))}
+    return sorted(backends, key=lambda each: (places.get(_what_is_done(each), len(places)), each.name))
+
+
+def _what_is_done(backend: Backend) -> tuple[object, ...]:
+    return backend.artefact, backend.engine, backend.options

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qa_backends.artefacts.steps import CHECKPOINT, chain_of, step_names
-from qa_backends.catalog.backends import BACKENDS, Backend
+from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend
 from qa_backends.catalog.families import default_family, families, family
+from qa_backends.checkpoints.architectures import architecture
 from qa_backends.engines import engine_class, engine_names
 from qa_backends.errors import BackendUnavailable, UnknownBackend
 from qa_backends.limits import DEVICE_TITLES, devices
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     from qa_backends.catalog.families import Family
     from qa_backends.contract import Engine
+
+PLAIN_ONNX = "onnx"
 
 
 def every_backend() -> Iterator[Backend]:
@@ -48,13 +52,17 @@ def backend(name: str) -> Backend:
     raise UnknownBackend(f"There is no backend '{name}'. Choose one of: {', '.join(each.name for each in BACKENDS)}.")
 
 
-def resolve(name: str, family_name: str | None = None) -> tuple[Family, Backend]:
-    """``family/backend``, or a bare backend name with the family given or the default one.
+def resolve(name: str | None, family_name: str | None = None) -> tuple[Family, Backend]:
+    """``family/backend``, or a bare backend name with the family given or the default one; without a name, the faster
+    of the family's ``usual`` ones.
 
     Raises:
         UnknownBackend: no such family or backend, two families that contradict each other, or a family without the
             backend's checkpoint.
     """
+    if not name:
+        of = family(family_name or default_family())
+        return of, backend(usual(of)[-1])
     prefix, slash, bare = name.rpartition("/")
     if slash and family_name and prefix != family_name:
         raise UnknownBackend(f"'{name}' names another family than '{family_name}'. Leave one of them out.")
@@ -64,16 +72,56 @@ def resolve(name: str, family_name: str | None = None) -> tuple[Family, Backend]
 
 
 def offered(of: Family, device: str | None = None) -> list[Backend]:
-    """The table's backends that the family has the checkpoint for and that the device, where given, can run.
+    """The table's backends that fit the family's kind of model and that the device, where given, can run.
 
-    One whose package is missing is offered all the same: ``unavailable`` says how to mend that. One that asks a server
-    is, where that is named.
+    The rows of the pruned checkpoint are those of each smaller one that the family has, or of its baseline. A backend
+    whose package is missing is offered all the same: ``unavailable`` says how to mend that. One that asks a server is,
+    where that is named.
     """
+    rows = dict.fromkeys(
+        replace(each, checkpoint=checkpoint) for each in BACKENDS for checkpoint in _checkpoints(of, each.checkpoint)
+    )
     return [
         each
-        for each in BACKENDS
-        if of.has(each.checkpoint) and (device is None or device in each.runs_on) and _named(each.engine_class)
+        for each in rows
+        if (device is None or device in each.runs_on) and _named(each.engine_class) and suits(each, of)
     ]
+
+
+def usual(of: Family) -> tuple[str, ...]:
+    """Of the family, what is asked unless somebody chooses otherwise: its baseline, and its smallest checkpoint as ONNX
+    Runtime has it best."""
+    return tuple(in_family(of, name) for name in PRESELECTED)
+
+
+def in_family(of: Family, name: str) -> str:
+    """What a backend of the table is called in the family: of its smallest checkpoint, where it has not the row's, and
+    of the plain graph, where its kind of model is not fused."""
+    row = replace(backend(name), checkpoint=_stand_in(of, backend(name).checkpoint))
+    return (row if _fused(row, of) else replace(row, artefact=PLAIN_ONNX)).name
+
+
+def suits(backend: Backend, of: Family) -> bool:
+    """Whether engine and build steps know the family's kind of model."""
+    kinds = backend.engine_class.kinds
+    return (not kinds or of.kind in kinds) and _fused(backend, of)
+
+
+def _fused(backend: Backend, of: Family) -> bool:
+    """Whether the family's kind of model is fused, if the backend wants that."""
+    return bool(architecture(of.kind).fusion) or not any(step.fuses for step in chain_of(backend.artefact))
+
+
+def _checkpoints(of: Family, row: str) -> list[str]:
+    """The checkpoints that a row of the table is offered for; the row's own first."""
+    if row == BASELINE:
+        return [row]
+    smaller = [name for name, _ in of.checkpoints if name != BASELINE]
+    return sorted(smaller, key=lambda name: name != row) or [BASELINE]
+
+
+def _stand_in(of: Family, checkpoint: str) -> str:
+    return checkpoint if of.has(checkpoint) else of.smallest
 
 
 def _named(engine: type[Engine]) -> bool:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
+from qa_backends.checkpoints.disk import keep_within_bound
 from qa_backends.checkpoints.manifest import intact
 from qa_backends.paths import cache_root
 
@@ -51,7 +53,7 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
     place = root / f"{name}-{key_of(facts)}"
     with _locked(f"{place}.lock", f"'{name}'", progress):
         if intact(place):
-            return place
+            return used(place)
         shutil.rmtree(place, ignore_errors=True)
         building = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=root))
         try:
@@ -59,6 +61,14 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
             building.replace(place)
         finally:
             shutil.rmtree(building, ignore_errors=True)
+    keep_within_bound()
+    return place
+
+
+def used(place: Path) -> Path:
+    """Notes that the folder was used now: what was not for longest is what goes when there is too much."""
+    with suppress(OSError):  # a cache that can only be read
+        os.utime(place)
     return place
 
 

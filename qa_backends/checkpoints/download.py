@@ -1,61 +1,159 @@
 """The download from the Hugging Face Hub, as a program of its own, so that it can be stopped in its middle.
 
-``python -m qa_backends.checkpoints.download CACHE REPOSITORY [REVISION]`` prints a line of JSON: ``folder`` and
-``revision`` (the commit), or ``problem``, which is ``UNREACHABLE`` or ``PICKLED``. What had come into the folder
-``CACHE`` when it was stopped is kept, and gone on from.
+``python -m qa_backends.checkpoints.download CACHE REPOSITORY`` prints a line of JSON: ``folder`` and ``revision`` (the
+commit), or ``problem``, one of the words below. What had come into the folder ``CACHE`` when it was stopped is kept,
+and gone on from.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-FILES = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-         "vocab.txt"]  # fmt: skip
+if TYPE_CHECKING:
+    from huggingface_hub import ModelInfo
+
+VOCABULARIES = ("vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "spm.model")
+"""What tokenizers were saved as before ``tokenizer.json``."""
+CARD = "README.md"
+"""Where a model's makers say what it knows and what they measured."""
+WEIGHTS = "model.safetensors"
+FILES = ["config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+         CARD, *VOCABULARIES]  # fmt: skip
 CONVERTER = "SFconvertbot"
 """The Hub's own account that offers safetensors copies; anybody else's pull request is not read."""
-UNREACHABLE, PICKLED = "unreachable", "pickled"
+UNREACHABLE, MISSING, PICKLED, SPLIT, TOO_LARGE = "unreachable", "missing", "pickled", "split", "too large"
+MOST_BESIDE = 100_000_000
+"""Bytes of all files but the weights, where the size is bounded: the largest vocabularies take a fifth."""
 
 
-def snapshot(cache: str, repository: str, revision: str | None) -> Path | None:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``most_bytes`` is 0 for any size; ``anonymous`` leaves this machine's own token for the Hub out."""
+
+    cache: str
+    repository: str
+    revision: str | None = None
+    most_bytes: int = 0
+    anonymous: bool = False
+
+    @property
+    def token(self) -> bool | None:
+        """As the Hub's client takes it: the machine's own, or none."""
+        return False if self.anonymous else None
+
+
+class TooLargeError(Exception):
+    """Its one argument is how many bytes there are."""
+
+
+class SplitError(Exception):
+    """The weights are in several files."""
+
+
+def snapshot(wanted: Wanted) -> Path | None:
     """A local folder, named by its commit, with config, tokenizer and safetensors weights; ``None`` without weights.
 
     Many older repositories hold pickled weights only, with a safetensors copy waiting in a pull request of the Hub's
     conversion service. Without a pinned ``revision``, such a copy is looked for; pickled weights are never read.
+
+    Raises:
+        TooLargeError: the files are more than ``most_bytes``.
     """
     from huggingface_hub import HfApi
 
-    if folder := _with_weights(cache, repository, revision):
+    if folder := _with_weights(wanted, wanted.revision):
         return folder
-    api = HfApi()
-    if revision is not None:
+    api = HfApi(token=wanted.token)
+    if wanted.revision is not None:
         # Out of the Hub's reach, what came before a download was stopped looks like a repository without weights.
-        api.model_info(repository, revision=revision)
+        api.model_info(wanted.repository, revision=wanted.revision)
         return None
-    for request in api.get_repo_discussions(repository, author=CONVERTER, discussion_type="pull_request"):
-        if request.author == CONVERTER and (folder := _with_weights(cache, repository, request.git_reference)):
+    for request in api.get_repo_discussions(wanted.repository, author=CONVERTER, discussion_type="pull_request"):
+        if request.author == CONVERTER and (folder := _with_weights(wanted, request.git_reference)):
             return folder
     return None
 
 
-def _with_weights(cache: str, repository: str, revision: str | None) -> Path | None:
+def _with_weights(wanted: Wanted, revision: str | None) -> Path | None:
     from huggingface_hub import snapshot_download
 
-    folder = Path(snapshot_download(repository, revision=revision, cache_dir=cache, allow_patterns=FILES))
-    return folder if (folder / "model.safetensors").is_file() else None
+    if wanted.most_bytes and (told := _told(wanted, revision)):
+        if not _looked_through(told, wanted.most_bytes):
+            return None
+        revision = told.sha  # what was looked through is what is fetched
+    folder = Path(
+        snapshot_download(
+            wanted.repository, revision=revision, cache_dir=wanted.cache, allow_patterns=FILES, token=wanted.token
+        )
+    )
+    return folder if (folder / WEIGHTS).is_file() else None
+
+
+def _told(wanted: Wanted, revision: str | None) -> ModelInfo | None:
+    """What the Hub says of the repository; nothing where it cannot be asked and only what is here already will do."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import OfflineModeIsEnabled
+    from requests.exceptions import ConnectionError as NoConnectionError
+
+    try:
+        return HfApi(token=wanted.token).model_info(wanted.repository, revision=revision or "main", files_metadata=True)
+    except (OfflineModeIsEnabled, NoConnectionError):
+        if wanted.anonymous:
+            raise
+        return None
+
+
+def _looked_through(told: ModelInfo, most_bytes: int) -> bool:
+    """Whether there are weights. Raises SplitError and TooLargeError."""
+    sizes = {each.rfilename: each.size or 0 for each in told.siblings or ()}
+    if WEIGHTS not in sizes:
+        if f"{WEIGHTS}.index.json" in sizes:
+            raise SplitError
+        return False
+    beside = sum(size for name, size in sizes.items() if name in FILES and name != WEIGHTS)
+    if (whole := beside + sizes[WEIGHTS]) > most_bytes or beside > MOST_BESIDE:
+        raise TooLargeError(whole)
+    return True
+
+
+def asked() -> Wanted:
+    """What the command line wants."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cache")
+    parser.add_argument("repository")
+    parser.add_argument("--revision")
+    parser.add_argument("--most-bytes", type=int, default=0)
+    parser.add_argument("--anonymous", action="store_true")
+    return Wanted(**vars(parser.parse_args()))
 
 
 def main() -> None:
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
-    cache, repository, *pinned = sys.argv[1:]
+    found: dict[str, object] = {"problem": PICKLED}
     try:
-        folder = snapshot(cache, repository, pinned[0] if pinned else None)
+        if folder := snapshot(asked()):
+            found = {"folder": str(folder), "revision": folder.name}
+    except TooLargeError as error:
+        found = {"problem": TOO_LARGE, "bytes": error.args[0]}
+    except SplitError:
+        found = {"problem": SPLIT}
+    except (RepositoryNotFoundError, RevisionNotFoundError):
+        found = {"problem": MISSING}
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
         found = {"problem": UNREACHABLE, "why": f"{type(error).__name__}: {error}"}
-    else:
-        found = {"folder": str(folder), "revision": folder.name} if folder else {"problem": PICKLED}
     sys.stdout.write(json.dumps(found) + "\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -11,7 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qa_backends.checkpoints.download import PICKLED, UNREACHABLE
+from qa_backends.checkpoints.disk import keep_within_bound
+from qa_backends.checkpoints.download import FILES, MISSING, PICKLED, SPLIT, TOO_LARGE, UNREACHABLE, WEIGHTS
 from qa_backends.errors import BackendUnavailable
 from qa_backends.paths import cache_root, write_whole
 
@@ -20,15 +22,22 @@ if TYPE_CHECKING:
 
 TELL_EVERY_S = 1.0
 LOOK_EVERY_S = 0.1
+REASONS = {
+    MISSING: "The Hugging Face Hub has no model {} of that revision, or shows it to nobody without leave.",
+    SPLIT: "The weights of {} are split over several files, which are not read.",
+}
 REMEDY = "Connect to the internet and ask again, or choose the family 'minilm', which ships with the app."
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What was fetched: its folder, and the commit it is of."""
+    """What was fetched: its folder, and the commit it is of; ``brought`` unless it had been there before, in the folder
+    that all of the Hub's clients share; ``public`` where it was had without this machine's token."""
 
     folder: str
     revision: str
+    brought: bool = False
+    public: bool = False
 
 
 def fetched(repository: str, revision: str | None) -> Fetched | None:
@@ -36,39 +45,74 @@ def fetched(repository: str, revision: str | None) -> Fetched | None:
 
     Without a pinned ``revision`` the commit that was resolved first is kept to: what was measured on it stays true.
     """
-    found = _noted(repository, revision)
-    return found if found and (Path(found.folder) / "model.safetensors").is_file() else None
+    found = noted(repository, revision)
+    return found if found and (Path(found.folder) / WEIGHTS).is_file() else None
 
 
-def fetch(repository: str, revision: str | None, progress: Progress, remedy: str = REMEDY) -> Fetched:
+def fetch(
+    repository: str,
+    revision: str | None,
+    progress: Progress,
+    remedy: str = REMEDY,
+    *,
+    most_bytes: int = 0,
+    anonymous: bool = False,
+) -> Fetched:
     """A local folder with the repository's config, tokenizer and safetensors weights, downloaded if it is not here.
 
+    More than ``most_bytes``, where given, are not downloaded; ``anonymous``, nothing that wants this machine's token.
+
     Raises:
-        BackendUnavailable: the Hub cannot be reached, or holds no safetensors weights.
+        BackendUnavailable: the Hub cannot be reached, or holds no safetensors weights, or too large ones.
         Cancelled: ``progress`` says to stop; what had come stays, and the next time goes on from there.
     """
-    if found := fetched(repository, revision):
+    if (found := fetched(repository, revision)) and (found.public or not anonymous):
+        with suppress(OSError):  # a folder that can only be read
+            os.utime(found.folder)  # what was not used for longest is what goes when there is too much
         return found
+    from huggingface_hub.constants import HF_HUB_CACHE
+
     progress.say(f"looking for {repository} …")
-    before = _noted(repository, revision)
-    answer = _downloaded(repository, before.revision if before else revision, progress)
+    before = noted(repository, revision)
+    wanted = ["--revision", pinned] if (pinned := before.revision if before else revision) else []
+    wanted += [f"--most-bytes={most_bytes}", *(["--anonymous"] if anonymous else [])]
+    blobs = _blobs(Path(HF_HUB_CACHE).resolve(), repository)
+    there = {each.parent.name for each in blobs.parent.glob(f"snapshots/*/{WEIGHTS}")}
+    try:
+        answer = _downloaded(repository, wanted, progress)
+    finally:
+        if anonymous:  # what a visitor began and did not end is nobody's to go on with
+            for partial in blobs.glob("*.incomplete"):
+                partial.unlink(missing_ok=True)
     if "folder" in answer:
-        found = Fetched(answer["folder"], answer["revision"])
-        write_whole(_note(repository, revision), json.dumps(asdict(found)) + "\n")
+        folder, commit = Path(str(answer["folder"])), str(answer["revision"])
+        new = commit not in there and {each.name for each in folder.iterdir()} <= set(FILES)
+        found = Fetched(str(folder), commit, new or bool(before and before.brought), anonymous)
+        for each in {revision, found.revision}:  # so that it is found by its commit too
+            write_whole(_note(repository, each), json.dumps(asdict(found)) + "\n")
+        keep_within_bound()
         return found
+    if answer.get("problem") == TOO_LARGE:
+        raise BackendUnavailable(
+            f"{repository} takes {int(str(answer['bytes'])) / 1e9:.1f} GB, and downloads are limited to "
+            f"{most_bytes / 1e9:g} GB here.",
+            "Choose a smaller model, or raise the limit: QA_DOWNLOAD_GB.",
+        )
+    if answer.get("problem") in REASONS:
+        raise BackendUnavailable(REASONS[str(answer["problem"])].format(repository), "Choose another model.")
     if answer.get("problem") == PICKLED:
         raise BackendUnavailable(f"{repository} holds no safetensors weights, and pickled ones are not read.", remedy)
     why = RuntimeError(answer.get("why", "the download ended without a word"))
     raise BackendUnavailable(f"The Hugging Face Hub could not be reached for {repository}.", remedy) from why
 
 
-def _downloaded(repository: str, revision: str | None, progress: Progress) -> dict[str, str]:
+def _downloaded(repository: str, wanted: list[str], progress: Progress) -> dict[str, object]:
     """What the downloading process printed; it is ended when waiting for it ends early."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     module = "qa_backends.checkpoints.download"
     cache = Path(HF_HUB_CACHE).resolve()
-    command = [sys.executable, "-m", module, str(cache), repository, *([revision] if revision else [])]
+    command = [sys.executable, "-m", module, str(cache), repository, *wanted]
     blobs = _blobs(cache, repository)
     before, told = _size(blobs), time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=_import_root()) as process:  # noqa: S603 (our own module)
@@ -111,7 +155,7 @@ def _size(folder: Path) -> int:
     return total
 
 
-def _noted(repository: str, revision: str | None) -> Fetched | None:
+def noted(repository: str, revision: str | None) -> Fetched | None:
     """What was noted of the repository when it was fetched, whether that is still there or not."""
     try:
         return Fetched(**json.loads(_note(repository, revision).read_text(encoding="utf-8")))
@@ -120,4 +164,4 @@ def _noted(repository: str, revision: str | None) -> Fetched | None:
 
 
 def _note(repository: str, revision: str | None) -> Path:
-    return cache_root() / "hub" / f"{repository.replace('/', '--')}@{revision or 'first'}.json"
+    return cache_root() / "hub" / f"{repository}@{revision or 'first'}.json".replace("/", "--")

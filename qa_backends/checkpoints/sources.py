@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints import random
 from qa_backends.checkpoints.cache import ensure, find
-from qa_backends.checkpoints.hub import Fetched, fetch, fetched
+from qa_backends.checkpoints.hub import Fetched, fetch, noted
 from qa_backends.checkpoints.manifest import NAME as MANIFEST
-from qa_backends.checkpoints.manifest import PACKAGES, WEIGHTS, read_manifest, versions_of
-from qa_backends.checkpoints.packing import pack_checkpoint
+from qa_backends.checkpoints.manifest import (
+    PACKAGES,
+    WEIGHTS,
+    content_hash,
+    file_hash,
+    manifest_of,
+    read_manifest,
+    versions_of,
+)
+from qa_backends.checkpoints.packing import pack_checkpoint, write_tokenizer
 from qa_backends.errors import ArtefactError
 
 if TYPE_CHECKING:
     from qa_backends.progress import Progress
 
+TOKENIZER = "tokenizer"
+"""The step in the manifest of a checkpoint that only got its ``tokenizer.json``."""
 PACKED = "checkpoint"
 """What packed checkpoints' folders are called in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder on this machine; a repository of the Hub, whose checkpoint is packed when it arrives; or a ``shape``, as
-    in "bert-large/pruned", that is filled with random weights."""
+    """A folder on this machine, as this project makes them; or one of somebody else's, known by the hash of its
+    ``contents``, that is packed first; a repository of the Hub, whose checkpoint is packed when it arrives; or a
+    ``shape``, as in "bert-large/pruned", that is filled with random weights. ``most_bytes`` and ``anonymous`` are
+    ``hub.fetch``'s."""
 
     folder: Path | None = None
+    contents: str | None = None
     repository: str | None = None
     revision: str | None = None
     shape: str | None = None
+    most_bytes: int = 0
+    anonymous: bool = False
 
     @property
     def remote(self) -> bool:
@@ -38,17 +54,19 @@ class Source:
 
 def download(source: Source, progress: Progress) -> None:
     """Fetches what must come from the Hub, and nothing else; raises what ``hub.fetch`` raises."""
-    if source.repository is not None:
-        fetch(source.repository, source.revision, progress)
+    if source.repository is not None and ready(source) is None:
+        _fetch(source.repository, source, progress)
 
 
 def ready(source: Source) -> Path | None:
     """The checkpoint's folder, where nothing has to be downloaded, packed or drawn any more."""
     if source.shape is not None:
         return random.made(source.shape)
+    if source.contents is not None:
+        return find(PACKED, _facts_of_contents(source.contents))
     if source.repository is None:
         return local_folder(source)
-    found = fetched(source.repository, source.revision)
+    found = noted(source.repository, source.revision)  # what was packed of it does without the download itself
     return find(PACKED, _facts(source.repository, found)) if found else None
 
 
@@ -61,10 +79,14 @@ def make_ready(source: Source, progress: Progress) -> Path:
     """
     if source.shape is not None:
         return random.make(source.shape, progress)
+    if source.folder is not None and source.contents is not None:
+        return _pack_folder(source.folder, source.contents, progress)
     if source.repository is None:
         return local_folder(source)
+    if (folder := ready(source)) is not None:
+        return folder
     repository = source.repository
-    found = fetch(repository, source.revision, progress)
+    found = _fetch(repository, source, progress)
 
     def make(folder: Path) -> None:
         progress.say(f"packing {repository} …")
@@ -72,6 +94,22 @@ def make_ready(source: Source, progress: Progress) -> Path:
         pack_checkpoint(Path(found.folder), folder, settings, progress)
 
     return ensure(PACKED, _facts(repository, found), make, progress)
+
+
+def _fetch(repository: str, source: Source, progress: Progress) -> Fetched:
+    return fetch(repository, source.revision, progress, most_bytes=source.most_bytes, anonymous=source.anonymous)
+
+
+def _pack_folder(own: Path, contents: str, progress: Progress) -> Path:
+    """Raises ArtefactError where the folder does not hold any more what it held when it was chosen."""
+
+    def make(folder: Path) -> None:
+        if not own.is_dir() or content_hash(own) != contents:
+            raise ArtefactError(f"{own} has changed since it was chosen. Choose it again.")
+        progress.say(f"packing {own.name} …")
+        pack_checkpoint(own, folder, {"source": own.name}, progress)
+
+    return ensure(PACKED, _facts_of_contents(contents), make, progress)
 
 
 def local_folder(source: Source) -> Path:
@@ -91,10 +129,39 @@ def local_folder(source: Source) -> Path:
 
 def weights_hash(source: Source) -> str | None:
     """What identifies the checkpoint's weights in results; ``None`` where they would have to be downloaded to know."""
-    if source.folder is not None and not ((source.folder / WEIGHTS).is_file() and (source.folder / MANIFEST).is_file()):
+    own = source.folder is not None and source.contents is None
+    if own and source.folder and not ((source.folder / WEIGHTS).is_file() and (source.folder / MANIFEST).is_file()):
         return None
     folder = ready(source)
     return None if folder is None else read_manifest(folder).files[WEIGHTS]
+
+
+def with_tokenizer(checkpoint: Path, progress: Progress) -> Path:
+    """The checkpoint itself, or the same weights and config beside the ``tokenizer.json`` that it predates.
+
+    Raises:
+        InputError: it holds no weights. ArtefactError: it holds no tokenizer.
+    """
+    if (checkpoint / "tokenizer.json").is_file() or not (checkpoint / WEIGHTS).is_file():
+        return checkpoint
+
+    def make(folder: Path) -> None:
+        for name in (WEIGHTS, "config.json"):
+            shutil.copyfile(checkpoint / name, folder / name)
+        write_tokenizer(checkpoint, folder)
+        manifest_of(folder, step=TOKENIZER, parent=file_hash(checkpoint / WEIGHTS), settings={}).write(folder)
+
+    return ensure(TOKENIZER, {"step": TOKENIZER, "contents": content_hash(checkpoint)}, make, progress)
+
+
+def commit_of(source: Source) -> str | None:
+    """The commit of a repository that was fetched, and is kept to; ``None`` where nothing was."""
+    found = noted(source.repository, source.revision) if source.repository else None
+    return found.revision if found else None
+
+
+def _facts_of_contents(contents: str) -> dict[str, Any]:
+    return {"step": "pack", "contents": contents, "versions": versions_of(PACKAGES)}
 
 
 def _facts(repository: str, found: Fetched) -> dict[str, Any]:

@@ -1,15 +1,17 @@
-"""``list`` and ``answer``."""
+"""``list``, ``families`` and ``answer``."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from qa_backends import catalog
+from qa_backends.checkpoints.sources import commit_of
 from qa_backends.commands.terminal import (
     BackendName,
     Device,
@@ -61,9 +63,35 @@ def list_backends(family: FamilyName = None, device: Device = None, as_json: Jso
 
 
 @app.command()
+def families(as_json: Json = False) -> None:
+    """The families of models: languages, where they come from, and the F1 that their makers report."""
+    found: list[dict[str, Any]] = [
+        {
+            "family": each.name,
+            "title": each.title,
+            "kind": each.kind,
+            "language": each.language,
+            "checkpoints": [name for name, _ in each.checkpoints],
+            "download_mb": each.download_mb,
+            "commits": {name: commit_of(source) for name, source in each.checkpoints if source.remote},
+            "published": {name: asdict(figure) for name, figure in each.published},
+            "summary": each.summary,
+        }
+        for each in catalog.families()
+    ]
+    if as_json:
+        return show(found)
+    table = Table("family", "what it is", "checkpoints", "more")
+    for line in found:
+        table.add_row(line["family"], line["title"], ", ".join(line["checkpoints"]), line["summary"])
+    console.print(table)
+    return None
+
+
+@app.command()
 def answer(
     question: Annotated[str, typer.Option("--question")],
-    backend: BackendName = catalog.PRESELECTED[-1],
+    backend: BackendName = None,
     context: Annotated[str | None, typer.Option("--context", help="The text itself.")] = None,
     context_file: Annotated[
         Path | None, typer.Option("--context-file", help="A UTF-8 file with the text; - for standard input.")

@@ -41,7 +41,7 @@ def evaluate(
     data: Annotated[
         str, typer.Option("--data", help="A SQuAD-format file, plain or .xz; or `own`, or `squad-v2-dev` (downloaded).")
     ],
-    backend: BackendName = catalog.PRESELECTED[-1],
+    backend: BackendName = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random part of so many questions.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Which part.")] = 0,
     family: FamilyName = None,

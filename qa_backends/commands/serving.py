@@ -129,7 +129,7 @@ class Form(StrEnum):
 @app.command()
 def export(
     to: Annotated[Path, typer.Option("--to", help="A folder that is not there yet.")],
-    backend: BackendName = catalog.PRESELECTED[-1],
+    backend: BackendName = None,
     family: FamilyName = None,
     device: Device = None,
     form: Annotated[

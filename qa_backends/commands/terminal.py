@@ -37,7 +37,9 @@ console = Console(
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 FamilyName = Annotated[str | None, typer.Option("--family", help="Family of models; QA_FAMILY or minilm by default.")]
 Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda; a GPU by default where there is one.")]
-BackendName = Annotated[str, typer.Option("--backend", help="A name from `list`, or family/name.")]
+BackendName = Annotated[
+    str | None, typer.Option("--backend", help="A name from `list`, or family/name; the usual faster one by default.")
+]
 
 
 def show(value: dict[str, Any] | list[dict[str, Any]]) -> None:

@@ -7,7 +7,7 @@ happens in the turn of whoever asks.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.artefacts.build import build, missing
 from qa_backends.checkpoints import sources
+from qa_backends.checkpoints.admission import BYTES_PER_PARAMETER
+from qa_backends.checkpoints.cache import used
 from qa_backends.checkpoints.manifest import Manifest, read_manifest
 from qa_backends.engines import engine_class
 from qa_backends.errors import BackendUnavailable, InputError
-from qa_backends.limits import devices
+from qa_backends.limits import devices, memory_budget
 from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.runtime.cost import LoadCost, load_measured
-from qa_backends.runtime.memory import Closable, Memory, default_budget
+from qa_backends.runtime.memory import Closable, Memory
 from qa_backends.runtime.turns import FairLock, Quiet, Turn, on_engine_thread, translated
 
 if TYPE_CHECKING:
@@ -37,9 +39,9 @@ if TYPE_CHECKING:
 
     Forward = Callable[[Windows], SpanLogits]
 
-BYTES_PER_PARAMETER = 4
-"""Of loaded weights: FP32 is the most any engine computes in."""
-
+READERS = 8
+"""Tokenizers that are kept: one of a hundred languages takes as much memory as a small model. What is loaded has its
+own in any case."""
 Key = tuple["Family", str]
 """What is loaded on a device: a family, and a backend's name or a reference's."""
 
@@ -66,13 +68,13 @@ class Runtime:
     """
 
     def __init__(self, *, budget_bytes: int | None = None, progress: Progress = UNWATCHED) -> None:
-        """``budget_bytes`` of weights on each device; by default what ``memory.default_budget`` says of it.
+        """``budget_bytes`` of weights on each device; by default what ``limits.memory_budget`` says of it.
         ``progress`` hears of what is prepared for those who brought none of their own."""
         self.progress = progress
         self._memory: dict[str, Memory[Key, Closable]] = {
-            device: Memory(budget_bytes or default_budget(device)) for device in devices()
+            device: Memory(budget_bytes or memory_budget(device)) for device in devices()
         }
-        self._readers: dict[Family, Reader] = {}
+        self._readers: OrderedDict[Family, Reader] = OrderedDict()
         self._build_s: defaultdict[tuple[Key, str], float] = defaultdict(float)
         self._lock = FairLock()
         self._quiet = Quiet()
@@ -114,10 +116,13 @@ class Runtime:
 
     def reader(self, family: Family, progress: Progress | None = None) -> Reader:
         """The family's reader; the baseline's tokenizer serves the whole family."""
-        if family not in self._readers:
-            folder = _checkpoint(family.source(catalog.BASELINE), progress or self.progress)
-            self._readers[family] = Reader(SubwordTokenizer(folder), family.settings)
-        return self._readers[family]
+        if (found := self._readers.get(family)) is not None:
+            return found
+        folder = _checkpoint(family.source(catalog.BASELINE), progress or self.progress)
+        made = self._readers[family] = Reader(SubwordTokenizer(folder), family.settings)
+        if len(self._readers) > READERS:
+            self._readers.popitem(last=False)
+        return made
 
     def download(self, family: Family, backends: Sequence[Backend], progress: Progress) -> None:
         """Fetches what the backends need from the Hub, so that nobody's turn is held meanwhile.
@@ -237,7 +242,8 @@ class Runtime:
 
     def _load(self, family: Family, backend: Backend, device: str, progress: Progress) -> Loaded:
         reader = self.reader(family, progress)
-        artefact = self._artefact(family, backend, device, progress)
+        artefact = used(self._artefact(family, backend, device, progress))
+        used(_checkpoint(family.source(backend.checkpoint), progress))
         engine = backend.engine_class(dict(backend.options))
         progress.say(f"loading {family.name}/{backend.name} on {device} …")
         cost = on_engine_thread(lambda: load_measured(engine, artefact, device))

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
-
-from qa_backends.errors import InputError
-from qa_backends.limits import memory_bytes
-
-DEFAULT_SHARE = 0.5
-"""Share of a device's memory that loaded weights may take, unless its variable says otherwise."""
-VARIABLES = {"cpu": "QA_MEMORY_GB", "cuda": "QA_GPU_MEMORY_GB"}
 
 
 class Closable(Protocol):
@@ -24,25 +16,6 @@ class Closable(Protocol):
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V", bound=Closable)
-
-
-def default_budget(device: str) -> int:
-    """Bytes of loaded weights: the device's variable where it is set, else half of the memory it has.
-
-    Raises:
-        InputError: the variable is no number above 0.
-    """
-    name = VARIABLES[device]
-    wanted = os.environ.get(name, "")
-    if not wanted:
-        return int(memory_bytes(device) * DEFAULT_SHARE)
-    try:
-        budget = int(float(wanted) * 1e9)
-    except (ValueError, OverflowError):
-        budget = 0
-    if budget <= 0:
-        raise InputError(f"{name} is '{wanted}'; set it to a number of gigabytes above 0, or leave it out.")
-    return budget
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from qa_backends import catalog
 from qa_backends.contract import Query
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.results.shipped import preselection
+from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
 from qa_backends.serving.batching import Batcher, BatchSize
 from qa_backends.serving.bounds import Bounded
@@ -85,6 +86,7 @@ class Model:
     """
 
     def __init__(self, name: str, device: str, size: BatchSize) -> None:
+        catalog.adopt_chosen(UNWATCHED)
         asked = Together(Runtime(), *catalog.resolve(name), device)
         self._reader = asked.reader
         self._batcher = Batcher(asked.read, size if batchable(asked.backend) else BatchSize(items=1), asked.name)
@@ -104,6 +106,7 @@ class Interface:
     """What clients reach: the interface of ``python -m qa_backends serve``, as far as it is the models'."""
 
     def __init__(self, models: dict[str, DeploymentHandle[Model]], options: Options) -> None:
+        catalog.adopt_chosen(UNWATCHED)
         self._models = models
         self._options = options
 
@@ -154,6 +157,7 @@ def app(options: Options) -> serve.Application:
     Raises:
         UnknownBackend: the options name a backend that is not there.
     """
+    catalog.adopt_chosen(UNWATCHED)
     family = catalog.family(options.family or catalog.default_family())
     names = [name.strip() for name in options.backends.split(",") if name.strip()]
     chosen = [catalog.resolve(name, family.name)[1] for name in names or preselection(family, options.where)]

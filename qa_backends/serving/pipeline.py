@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from qa_backends import catalog
 from qa_backends.checkpoints import sources
+from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
 from qa_backends.contract import ReaderSettings
 from qa_backends.errors import BackendFailed, InputError
@@ -156,26 +157,31 @@ class QuestionAnswering:
 
 
 def pipeline(
-    backend: str = catalog.PRESELECTED[-1],
+    backend: str | None = None,
     *,
     device: int | str | None = None,
     family: str | None = None,
+    model: str | None = None,
     **options: Any,
 ) -> QuestionAnswering:
-    """A backend by its name (``python -m qa_backends list`` prints them), ready to be called.
+    """A backend by its name (``python -m qa_backends list`` prints them), by default the usual faster one of the
+    family, ready to be called.
 
-    ``device`` is "cpu", "cuda", or a number as transformers' pipeline takes it, -1 for the CPU; by default a GPU where
-    there is one. ``options`` are defaults of the calls. What is not built yet is built first, which is logged.
+    ``model`` is your own, a folder or a Hub id, in place of a family. ``device`` is "cpu", "cuda", or a number as
+    transformers' pipeline takes it, -1 for the CPU; by default a GPU where there is one. ``options`` are defaults of
+    the calls. What is not built yet is built first, which is logged.
 
     Raises:
         InputError: there is no such backend, device or option.
         BackendUnavailable, ArtefactError, BackendFailed: it cannot run here, or its making failed.
     """
-    if not isinstance(backend, str):
+    if not isinstance(backend, str | None):
         raise InputError(
             f"{backend!r} is no backend's name. Choose one of: {', '.join(each.name for each in catalog.BACKENDS)}."
         )
-    of, chosen = catalog.resolve(backend, family)
+    if family and model:
+        raise InputError("A family and a model of your own are both named. Leave one of them out.")
+    of, chosen = catalog.resolve(backend, catalog.adopt(model, progress).name if model else family)
     return QuestionAnswering(_runtime(), of, chosen, _device(device), Options().changed(options))
 
 
@@ -198,4 +204,5 @@ def _device(wanted: int | str | None) -> str:
 
 def _positions(family: Family) -> int:
     """Tokens that the family's models can tell the places of."""
-    return int(read_config(sources.make_ready(family.source(catalog.BASELINE), progress))["max_position_embeddings"])
+    config = read_config(sources.make_ready(family.source(catalog.BASELINE), progress))
+    return architecture_of(config).max_tokens(config)

@@ -58,6 +58,8 @@ def ranked(
         if within_word:
             first, last = _whole_words(windows, window, first, last, within_word)
         start, end = int(windows.offsets[window, first, 0]), int(windows.offsets[window, last, 1])
+        if start >= end:  # white space alone
+            continue
         text = context[start : (end := whole_character(context, end))]
         answer = found.setdefault(text.lower(), Found(score=0.0, start=start, end=end, answer=text))
         answer["score"] += math.exp(score - of_starts - of_ends)

@@ -53,6 +53,15 @@ def openvino_session(model: Path, settings: dict[str, Any]) -> Any:
 SESSIONS = {"onnxruntime": onnxruntime_session, "openvino": openvino_session}
 
 
+def without_space(context: str, first: int, last: int) -> tuple[int, int]:
+    """The span of characters without the white space that it begins or ends with, which some tokens hold."""
+    while first < last and context[first].isspace():
+        first += 1
+    while first < last and context[last - 1].isspace():
+        last -= 1
+    return first, last
+
+
 class Answering:
     """The model and its tokenizer, loaded once."""
 
@@ -78,7 +87,8 @@ class Answering:
             start, end = (np.asarray(logits[0], dtype=np.float32) for logits in self._run(feeds))
             null = min(null, float(start[0] + end[0]))
             for span, score in self._best(window, start, end):
-                scores[span] = max(score, scores.get(span, score))
+                if context[slice(*(span := without_space(context, *span)))]:
+                    scores[span] = max(score, scores.get(span, score))
         if not scores:
             return {"answer": None, "span": None, "confidence": 1.0, "score": None, "null_score": null}
         (first, last), score = min(scores.items(), key=lambda each: (-each[1], each[0]))

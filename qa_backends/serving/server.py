@@ -36,10 +36,10 @@ def service_of(
     return Service(runtime, places, device, size, bounds, Metrics())
 
 
-def application(service: Service, *, key: str | None, page: bool, local_url: str = "") -> FastAPI:
+def application(service: Service, *, key: str | None, page: bool, host: str = "", local_url: str = "") -> FastAPI:
     """The interface, with the page on every other path where it is wanted.
 
-    ``local_url`` is where this process reaches itself, as its tools do.
+    ``host`` is the address that is listened on, ``local_url`` where this process reaches itself, as its tools do.
     """
     app = build_app(service, key)
     if not page:
@@ -48,7 +48,7 @@ def application(service: Service, *, key: str | None, page: bool, local_url: str
 
     from qa_backends.web.page import build_page, launch_options
 
-    blocks = build_page(service.runtime)
+    blocks = build_page(service.runtime, host)
     mounted: FastAPI = mount_gradio_app(app, blocks, path="/", **launch_options())
     if blocks.mcp_server_obj and local_url:
         # Gradio sets it when it launches by itself. Told nothing, it would take the address of its tools from the
@@ -70,7 +70,7 @@ def serve(
     runtime = Runtime(progress=Progress(logger.info))
     service = service_of(runtime, of, backends, device, size, bounds)
     local_url = f"http://{LOOPBACK if host in EVERYWHERE else host}:{port}/"
-    app = application(service, key=key, page=page, local_url=local_url)
+    app = application(service, key=key, page=page, host=host, local_url=local_url)
     patience = round(bounds.seconds) + 1
     server = uvicorn.Server(
         uvicorn.Config(app, host, port, log_config=None, access_log=False, timeout_graceful_shutdown=patience)

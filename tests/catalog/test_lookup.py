@@ -63,7 +63,7 @@ print(json.dumps([[each.name for each in catalog.families()], said]))
 def test_a_family_that_came_at_run_time_is_resolved_with_its_own_checkpoints() -> None:
     done = subprocess.run([sys.executable, "-c", REGISTERED], cwd=ROOT, capture_output=True, text=True, check=True)
     families, said = json.loads(done.stdout)
-    assert families == ["minilm", "bert-large", "bert-large-random", "solo"]
+    assert families == [*(each.name for each in catalog.families()), "solo"]
     assert said == {
         "solo/baseline": ["Alone", "Baseline"],
         "solo/tiny-ort": ["Alone", "Tiny, ONNX"],
@@ -73,10 +73,45 @@ def test_a_family_that_came_at_run_time_is_resolved_with_its_own_checkpoints() -
 
 
 def test_what_the_family_has_no_checkpoint_for_is_not_offered() -> None:
-    solo = Family("solo", "Alone", MINILM.checkpoints[:1])
-    assert [each.name for each in catalog.offered(solo, "cpu")] == ["baseline"]
-    assert {each.checkpoint for each in catalog.offered(solo)} == {"baseline"}
     assert catalog.offered(MINILM) == HERE
+    solo = Family("solo", "Alone", MINILM.checkpoints[:1])
+    offered = catalog.offered(solo)
+    assert {each.checkpoint for each in offered} == {"baseline"}
+    done = [(each.artefact, each.engine, each.options) for each in offered]
+    assert set(done) == {(each.artefact, each.engine, each.options) for each in HERE}, "of its own checkpoint instead"
+    assert len(set(done)) == len(done)
+    assert catalog.usual(solo) == ("baseline", "baseline-ort-fp16")
+
+
+def test_a_row_stands_for_the_familys_smallest_checkpoint_where_it_has_not_the_rows() -> None:
+    roberta = catalog.family("roberta")
+    assert roberta.smallest == "distilled"
+    assert {each.checkpoint for each in catalog.offered(roberta)} == {"baseline", "distilled"}
+    assert catalog.usual(roberta) == ("baseline", "distilled-ort-fp16")
+    assert catalog.resolve(None, "roberta")[1].name == "distilled-ort-fp16"
+    steps = ["baseline", "distilled", "distilled-ort", "distilled-ort-fused", "distilled-ort-fp16"]
+    ordered = [each.name for each in catalog.ladder(catalog.offered(roberta, "cpu"))]
+    assert [name for name in ordered if name in steps] == steps
+
+
+def test_what_does_not_know_a_kind_of_model_is_not_offered_for_it() -> None:
+    distilbert, xlm = catalog.family("distilbert"), catalog.family("xlm-roberta")
+    assert not [each.name for each in catalog.offered(distilbert) if "fused" in each.artefact]
+    assert catalog.usual(distilbert) == ("baseline", "baseline-ort")
+    for of, knows in ((catalog.family("roberta"), True), (xlm, False), (distilbert, False)):
+        assert any(each.engine == "deepspeed" for each in catalog.offered(of, "cuda")) == knows
+
+
+def test_families_say_what_they_know_what_they_weigh_and_what_others_measured_of_them() -> None:
+    said = {each.name: each.summary for each in catalog.families()}
+    assert said["minilm"] == "English"
+    assert said["xlm-roberta"] == (
+        "100 languages; 1.1 GB from the Hugging Face Hub on first use; published F1 77.2 on SQuAD v2 (baseline)"
+    )
+    assert "82.0 on SQuAD v2 (distilled)" in said["roberta"]
+    assert "87.1 on SQuAD v1.1" in said["distilbert"]
+    assert catalog.family("distilbert").settings.always_answers
+    assert not catalog.family("roberta").settings.always_answers
 
 
 GPU_ONLY = """

@@ -140,7 +140,7 @@ def test_a_checkpoint_that_the_hub_does_not_hold_is_reported_for_its_backend_alo
     with runtime.turn("cpu") as turn:
         prepared = turn.prepare(family, Query(QUESTION, TEXT))
         assert turn.answer(family, baseline, prepared).backend == "half/baseline"
-        with pytest.raises(BackendUnavailable, match="could not be reached for nobody/nothing"):
+        with pytest.raises(BackendUnavailable, match="has no model nobody/nothing"):
             turn.answer(family, pruned, prepared)
 
 

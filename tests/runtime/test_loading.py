@@ -229,12 +229,12 @@ def test_a_broken_checkpoint_is_a_sentence(tmp_path: Path, small_family: Family)
 
 
 def test_the_memory_budget_of_each_device_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qa_backends.runtime.memory import default_budget
+    from qa_backends.limits import memory_budget
 
     monkeypatch.setenv("QA_MEMORY_GB", "1.5")
     monkeypatch.setenv("QA_GPU_MEMORY_GB", "20")
-    assert Runtime().budget_bytes("cpu") == default_budget("cpu") == 1_500_000_000
-    assert default_budget("cuda") == 20_000_000_000
+    assert Runtime().budget_bytes("cpu") == memory_budget("cpu") == 1_500_000_000
+    assert memory_budget("cuda") == 20_000_000_000
     for wrong in ("much", "-1", "0", "inf", "nan"):
         monkeypatch.setenv("QA_MEMORY_GB", wrong)
         with pytest.raises(InputError, match=f"QA_MEMORY_GB is '{wrong}'"):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from qa_backends import catalog
 from qa_backends.artefacts.build import find
 from qa_backends.checkpoints import sources
+from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
 from qa_backends.errors import BackendFailed, QAError
 from qa_backends.measure.benchmark.floor import Floor, matmul_rate
@@ -243,10 +244,13 @@ def split(windows: Windows, order: str, device: str) -> Iterable[IntArray]:
 
 
 def _floor(turn: Turn, config: dict[str, Any], precision: str) -> Floor | None:
-    """How to compute the backend's floor; ``None`` where the device's rate at the precision cannot be measured.
+    """How to compute the backend's floor; ``None`` where the device's rate at the precision cannot be measured, or not
+    all of the model's products are known.
 
     A benchmark without its floor is still one, so a failure here is no failure of the backend.
     """
+    if not architecture_of(config).layers_known:
+        return None
     try:
         with translated("the compute floor", "measuring the machine"):
             rate = on_engine_thread(lambda: matmul_rate(turn.device, precision))

@@ -151,7 +151,8 @@ class BenchmarkPlan:
     def command(self) -> str:
         """The line that repeats exactly this measurement."""
         return shlex.join([
-            "python", "-m", "qa_backends", "bench", "--family", self.family, "--backends", ",".join(self.backends),
+            "python", "-m", "qa_backends", "bench", *catalog.chosen_by(self.family),
+            "--backends", ",".join(self.backends),
             "--device", ",".join(self.devices), "--lengths", listed(self.lengths), "--batches", listed(self.batches),
             "--runs", str(self.runs), "--seconds", repr(self.seconds).removesuffix(".0"),
             *(["--mixed"] if self.mixed else []), *(["--reference", self.reference] if self.reference else []),

@@ -73,8 +73,8 @@ PRESETS = {
     "latency": Preset("latency by length, one question at a time", LENGTHS, (1,), reference=PIPELINE),
     "throughput": Preset(
         "questions a second at batches of 8 and 16", (128,), (1, 8, 16),
-        ("baseline", "baseline-amp", "baseline-ts-amp", "baseline-ort",
-         "pruned", "pruned-amp", "pruned-ts-amp", "pruned-ort"), reference=PIPELINE,
+        ("baseline", "baseline-amp", "baseline-ts-amp", "baseline-deepspeed-fp16", "baseline-ort", "baseline-ort-fp16",
+         "pruned", "pruned-amp", "pruned-ts-amp", "pruned-ort", "pruned-ort-fp16"), reference=PIPELINE,
     ),
     "batches": Preset(
         "milliseconds a question at batches of 1 to 64, and mixed lengths sorted and not", (128,), BATCHES,
@@ -100,8 +100,11 @@ def plan_of(name: str, plan: BenchmarkPlan) -> BenchmarkPlan:
     """The plan with what the preset measures, on the plan's family and devices and in its time."""
     found = preset(name)
     offered = tuple(each.name for each in catalog.offered_on(plan.of, plan.devices))
+    named = (catalog.backend(catalog.in_family(plan.of, each)) for each in found.backends)
+    able = (each for each in named if catalog.suits(each, plan.of) and set(each.runs_on) & set(plan.devices))
+    chosen = tuple(dict.fromkeys(each.name for each in able))
     return replace(
-        plan, lengths=found.lengths, batches=found.batches, backends=found.backends or offered, mixed=found.mixed,
+        plan, lengths=found.lengths, batches=found.batches, backends=chosen or offered, mixed=found.mixed,
         reference=found.reference,
     )  # fmt: skip
 

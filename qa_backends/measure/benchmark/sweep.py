@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from qa_backends.errors import QAError
-from qa_backends.limits import DEVICE_TITLES
+from qa_backends.limits import BUDGETS, DEVICE_TITLES
 from qa_backends.measure.benchmark.contestants import EQUAL, ContestantFailedError, charged_to, contestants_of
 from qa_backends.measure.benchmark.inputs import mixed_queries, queries_of_length
 from qa_backends.measure.benchmark.plan import MIXED_QUESTIONS, SHOWN_AT, BenchmarkPlan, Point
@@ -24,7 +24,6 @@ from qa_backends.measure.timing.machine import Machine, this_machine
 from qa_backends.measure.timing.rounds import Samples, blocks_for, take_turns
 from qa_backends.measure.timing.statistics import LEAST_ROUNDS
 from qa_backends.progress import Cancelled, Progress
-from qa_backends.runtime.memory import VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +139,7 @@ class _Sweeping:
             self._leave_out(
                 each.name, None,
                 f"It does not fit beside the others into the {budget:.1f} GB that weights may take on the "
-                f"{DEVICE_TITLES[device]}. Choose fewer backends, or set {VARIABLES[device]} higher.",
+                f"{DEVICE_TITLES[device]}. Choose fewer backends, or set {BUDGETS[device]} higher.",
             )  # fmt: skip
         return [each for each, fits in zip(ready, fit, strict=True) if fits]
 

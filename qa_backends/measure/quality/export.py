@@ -9,7 +9,7 @@ import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qa_backends.catalog import BASELINE
+from qa_backends.catalog import BASELINE, chosen_by
 from qa_backends.measure.quality.scoring import answers_by_id
 from qa_backends.measure.results.records import QualityRecord
 
@@ -85,7 +85,7 @@ def commands(records: Sequence[QualityRecord], data: str) -> str:
     part = [] if first.limit is None else ["--limit", str(first.limit), "--seed", str(first.seed)]
     family = first.backend.rpartition("/")[0]
     evaluate = shlex.join(
-        ["python", "-m", "qa_backends", "evaluate", "--data", data, *part, "--family", family, "--device", first.device,
+        ["python", "-m", "qa_backends", "evaluate", "--data", data, *part, *chosen_by(family), "--device", first.device,
          "--save", "accuracy.json"]
     )  # fmt: skip
     kept = shlex.quote(f"baseline-{data.removesuffix('.json')}.json")

@@ -63,7 +63,7 @@ class Wish:
     def command(self) -> str:
         """The line that asks exactly this again."""
         return shlex.join([
-            "python", "-m", "qa_backends", "recommend", "--family", self.family, "--device", self.device,
+            "python", "-m", "qa_backends", "recommend", *catalog.chosen_by(self.family), "--device", self.device,
             "--max-f1-loss", f"{self.max_f1_loss:g}", "--lengths", listed(self.lengths), "--batch", str(self.batch),
             *(["--memory", f"{self.memory_mb:g}"] if self.memory_mb is not None else []),
             "--seconds", f"{self.seconds:g}",

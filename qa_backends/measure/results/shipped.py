@@ -59,7 +59,7 @@ def preselection(family: Family, device: str) -> tuple[str, ...]:
     at = [each for each in raced if (each.device, each.tokens, each.batch) == (device, SHOWN_AT, 1)]
     able = [each for each in at if _can_be_advised(family, each.name, device)]
     fastest = min(able, key=lambda each: each.p50_ms, default=None)
-    return tuple(dict.fromkeys([*catalog.PRESELECTED, *([fastest.name] if fastest else [])]))
+    return tuple(dict.fromkeys([*catalog.usual(family), *([fastest.name] if fastest else [])]))
 
 
 def _can_be_advised(family: Family, name: str, device: str) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from qa_backends import catalog
 from qa_backends.errors import BackendFailed
 from qa_backends.serving.rest import ANSWER
 from qa_backends.serving.triton.repository import export_repository
@@ -86,7 +87,7 @@ def started(way: Way, asked: Asked, folder: Path) -> Iterator[str]:
 
 def _rest(way: Way, asked: Asked, port: int, _folder: Path) -> list[str]:
     bounds = ["--max-batch", str(way.max_batch), "--max-queue", str(ACCEPTED)]
-    what = ["--backends", asked.backend.name, "--family", asked.family.name, "--device", asked.device]
+    what = ["--backends", asked.backend.name, *catalog.chosen_by(asked.family.name), "--device", asked.device]
     return [sys.executable, "-m", "qa_backends", "serve", "--no-page", "--port", str(port), *what, *bounds]
 
 

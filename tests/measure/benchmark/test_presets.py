@@ -33,6 +33,18 @@ def test_the_presets_measure_what_they_are_called_after() -> None:
     assert ladder.backends[:3] == ("baseline", "pruned", "pruned-ort")
 
 
+def test_a_family_has_the_ladder_of_what_suits_its_kind() -> None:
+    def names(family: str, *devices: str) -> tuple[str, ...]:
+        return plan_of("throughput", replace(PLAN, family=family, devices=devices)).backends
+
+    assert names("roberta", "cuda", "cpu") == (
+        "baseline", "baseline-amp", "baseline-ts-amp", "baseline-deepspeed-fp16", "baseline-ort", "baseline-ort-fp16",
+        "distilled", "distilled-amp", "distilled-ts-amp", "distilled-ort", "distilled-ort-fp16",
+    )  # fmt: skip
+    assert "baseline-deepspeed-fp16" not in names("roberta", "cpu") + names("xlm-roberta", "cuda")
+    assert names("distilbert", "cpu") == ("baseline", "baseline-amp", "baseline-ts-amp", "baseline-ort")
+
+
 def test_there_is_no_other_preset() -> None:
     with pytest.raises(InputError, match="ladder"):
         plan_of("everything", PLAN)

@@ -1,0 +1,119 @@
+"""Whether somebody's own checkpoint can be taken: found out from its small files and the head of its weights."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.load import named, read_config
+from qa_backends.checkpoints.manifest import WEIGHTS, shapes_of
+from qa_backends.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PICKLED = ("pytorch_model.bin", "model.bin", "tf_model.h5", "flax_model.msgpack")
+PARTS = f"{WEIGHTS}.index.json"
+"""Where transformers lists the files that large weights are split into."""
+BYTES_PER_PARAMETER = 4
+"""Of loaded weights: FP32 is the most any engine computes in."""
+SMALL, MOST_SMALL = (".json", ".txt", ".model", ".md"), 50_000_000
+"""Configs and vocabularies, and the most bytes of one: those of a hundred languages have 17 million."""
+MOST_LAYERS = 128
+SPANS = 2
+"""Outputs of the head: a start logit and an end logit for each token."""
+
+
+def admit(checkpoint: Path, most_bytes: int) -> dict[str, Any]:
+    """The config of a checkpoint that can be taken; ``most_bytes`` is what its loaded weights may take.
+
+    Raises:
+        InputError: it wants code of its own, holds no safetensors weights in one file, was not taught to find spans, is
+            too large, or its weights are not those that its config describes; each with what to do.
+        ArtefactError: there is no config, or it is of a kind that is not known.
+    """
+    for name in (each.name for each in checkpoint.iterdir() if each.suffix in SMALL):
+        if (size := (checkpoint / name).stat().st_size) > MOST_SMALL:
+            raise InputError(f"Its {name} has {size / 1e6:,.0f} MB, which no config or vocabulary needs.")
+    if any("auto_map" in _json(checkpoint / name) for name in ("config.json", "tokenizer_config.json")):
+        raise InputError("This model brings code of its own to run, which is never done here. Choose one without.")
+    config = read_config(checkpoint)
+    shapes = _shapes(checkpoint)
+    head = f"{architecture_of(config).head}weight"
+    if shapes.get(head, [0])[0] != SPANS:
+        raise InputError(
+            f"This model was not taught to find answers: it has no output layer '{head}' of {SPANS} rows. "
+            "Fine-tune it first: python -m qa_backends train finetune --from FOLDER"
+        )
+    taken = sum(_product(each) for each in shapes.values()) * BYTES_PER_PARAMETER
+    if taken > most_bytes:
+        raise InputError(
+            f"This model takes {taken / 1e9:.1f} GB once it is loaded, and models may take {most_bytes / 1e9:.1f} GB "
+            "here. Choose a smaller one, or raise the limit: QA_MEMORY_GB, on a GPU QA_GPU_MEMORY_GB."
+        )
+    _check_described(config, shapes)
+    return config
+
+
+def _check_described(config: dict[str, Any], shapes: dict[str, list[int]]) -> None:
+    """Compares the weights with the model that the config describes, before anything of that size is made.
+
+    Raises:
+        InputError: the config describes no model, or a weight is missing or of another shape.
+    """
+    import torch
+
+    architecture = architecture_of(config)
+    layers = config.get("num_hidden_layers")
+    if not isinstance(layers, int) or not 0 < layers <= MOST_LAYERS:
+        raise InputError(f"Its config.json names {layers!r} layers; models of 1 to {MOST_LAYERS} are read.")
+    try:
+        with torch.device("meta"):  # which has shapes and no memory
+            described = architecture.model(config, "eager").state_dict()
+        architecture.reads(config)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
+        raise InputError(f"Its config.json does not describe a model ({error}). Save the model again.") from error
+    there = {named(name, architecture): shape for name, shape in shapes.items()}
+    for name, weight in described.items():
+        if there.get(name) != list(weight.shape):
+            raise InputError(
+                f"Its weights are not those that its config.json describes: '{name}' has the shape {there.get(name)} "
+                f"and should have {list(weight.shape)}. Save the model again."
+            )
+
+
+def _shapes(checkpoint: Path) -> dict[str, list[int]]:
+    from safetensors import SafetensorError
+
+    if (checkpoint / WEIGHTS).is_file():
+        try:
+            return shapes_of(checkpoint)
+        except (SafetensorError, OSError) as error:
+            raise InputError(f"Its {WEIGHTS} cannot be read ({error}). Save the model again.") from error
+    if (checkpoint / PARTS).is_file():
+        raise InputError(
+            'Its weights are split over several files. Save them in one: save_pretrained(FOLDER, max_shard_size="5GB").'
+        )
+    if any((checkpoint / name).is_file() for name in PICKLED):
+        raise InputError(
+            "It holds pickled weights, which are never read: loading them runs whatever they hold. Save it as "
+            f"safetensors where you trust it: save_pretrained(FOLDER) writes {WEIGHTS}."
+        )
+    raise InputError(f"It holds no {WEIGHTS}. Name a folder that save_pretrained wrote a fine-tuned model to.")
+
+
+def _product(shape: list[int]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _json(file: Path) -> dict[str, Any]:
+    """An object as it stands; empty where there is none, which is noticed elsewhere if it matters."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

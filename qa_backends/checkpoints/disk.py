@@ -1,0 +1,161 @@
+"""What is kept on disk, packed and built folders and the Hub's downloads: told, bounded, cleared."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qa_backends.checkpoints.manifest import NAME as MANIFEST
+from qa_backends.checkpoints.manifest import read_manifest
+from qa_backends.errors import ArtefactError
+from qa_backends.limits import gigabytes
+from qa_backends.paths import MODELS, cache_root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from qa_backends.checkpoints.manifest import Manifest
+
+VARIABLE = "QA_CACHE_GB"
+MOST_BYTES = 20_000_000_000
+"""Of packed and built folders and downloads, unless the variable says otherwise."""
+RECENT_S = 3_600
+"""What was used within so many seconds stays, also beyond the bound: somebody may be at it."""
+DOWNLOADED = "downloaded"
+OURS = re.compile(r"[a-z][a-z0-9-]*-[0-9a-f]{20}")
+"""What ``cache.key_of`` and the engines name their folders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One folder: ``what`` it is, ``of`` which model (empty where that is not known any more), and when it was last
+    used, in seconds since 1970."""
+
+    what: str
+    of: str
+    bytes: int
+    used_at: float
+    folder: Path
+
+
+def most_bytes() -> int:
+    """What all that is kept may take together. Raises InputError where the variable is no number above 0."""
+    return gigabytes(VARIABLE) or MOST_BYTES
+
+
+def entries() -> list[Entry]:
+    """Everything that is kept, what was used last first."""
+    return sorted([*built(), *downloads()], key=lambda each: -each.used_at)
+
+
+def built() -> list[Entry]:
+    """Packed and built folders, by their names: whatever else lies in the cache is somebody else's."""
+    folders = [each for each in cache_root().glob("*") if OURS.fullmatch(each.name) and each.is_dir()]
+    manifests = {folder: found for folder in folders if (found := _manifest(folder))}
+    names = {digest: _shipped_name(manifest) for manifest in MODELS.glob(f"*/*/{MANIFEST}") for digest in
+             read_manifest(manifest.parent).files.values()}  # fmt: skip
+    made = {digest: found for found in manifests.values() for digest in found.files.values()}
+
+    def origin(found: Manifest | None) -> str:
+        seen: set[str] = set()
+        while found is not None and (parent := found.parent or "") not in seen:
+            if name := found.settings.get("source") or names.get(parent):
+                return str(name)
+            seen.add(parent)  # weights that a step left as they were are their own parent
+            found = made.get(parent)
+        return ""
+
+    return [_entry(folder, _step(folder, manifests.get(folder)), origin(manifests.get(folder))) for folder in folders]
+
+
+def downloads() -> list[Entry]:
+    """What this project brought from the Hub, into the folder that all of the Hub's clients share; what they had
+    brought before is theirs."""
+    found = {}
+    for note in _notes().glob("*.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            told = json.loads(note.read_text(encoding="utf-8"))
+            folder = Path(told["folder"])
+            if told.get("brought") and folder.is_dir():
+                found[folder] = _entry(folder, DOWNLOADED, note.name.partition("@")[0].replace("--", "/", 1))
+    return list(found.values())
+
+
+def clear(chosen: Iterable[Entry]) -> None:
+    """Deletes them; what is asked for again is fetched and built again."""
+    for each in chosen:
+        if each.what == DOWNLOADED:
+            _forget_download(each.folder)
+        else:
+            shutil.rmtree(each.folder, ignore_errors=True)
+            each.folder.with_name(f"{each.folder.name}.lock").unlink(missing_ok=True)
+
+
+def keep_within_bound(now: float | None = None) -> list[Entry]:
+    """Deletes what was not used for longest, until the rest is within the bound; says what.
+
+    Raises:
+        InputError: the variable is no number above 0.
+    """
+    bound, there = most_bytes(), entries()[::-1]
+    total, gone = sum(each.bytes for each in there), []
+    for each in there:
+        if total <= bound or _recent(each, now):
+            break
+        total -= each.bytes
+        gone.append(each)
+    clear(gone)
+    return gone
+
+
+def room() -> int:
+    """Bytes that are left of the bound where everything went that may go; 0 where none are."""
+    return max(0, most_bytes() - sum(each.bytes for each in entries() if _recent(each)))
+
+
+def _recent(entry: Entry, now: float | None = None) -> bool:
+    return entry.used_at > (now or time.time()) - RECENT_S
+
+
+def _forget_download(folder: Path) -> None:
+    """Takes one commit out of the Hub's own folder, with the files that no other commit shares."""
+    from huggingface_hub import scan_cache_dir
+
+    root = folder.parents[2]  # …/models--owner--name/snapshots/<commit>
+    scan_cache_dir(root).delete_revisions(folder.name).execute()
+    for note in _notes().glob("*.json"):
+        if folder.name in note.read_text(encoding="utf-8"):
+            note.unlink()
+
+
+def _entry(folder: Path, what: str, of: str) -> Entry:
+    size, used_at = 0, 0.0
+    with suppress(OSError):  # another process may be deleting it
+        used_at = folder.stat().st_mtime
+        size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    return Entry(what, of, size, used_at, folder)
+
+
+def _manifest(folder: Path) -> Manifest | None:
+    try:
+        return read_manifest(folder)
+    except ArtefactError:
+        return None
+
+
+def _step(folder: Path, manifest: Manifest | None) -> str:
+    return manifest.step if manifest else folder.name.rpartition("-")[0] or folder.name
+
+
+def _shipped_name(manifest: Path) -> str:
+    return "/".join(manifest.parent.parts[-2:])
+
+
+def _notes() -> Path:
+    return cache_root() / "hub"

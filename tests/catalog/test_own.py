@@ -1,0 +1,453 @@
+"""A model of one's own becomes a family, or is refused with the reason; its identity is what it holds, not its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers import QUESTION, ROOT, TEXT, random_bert
+from kinds import checkpoint_of
+from safetensors.torch import load_file, save_file
+from stand_in_hub import CHUNK, StandInHub, stand_in_hub
+
+from qa_backends import catalog, pipeline
+from qa_backends.catalog import own
+from qa_backends.checkpoints import hub as hub_module
+from qa_backends.checkpoints.manifest import WEIGHTS
+from qa_backends.contract import Query
+from qa_backends.errors import ArtefactError, BackendUnavailable, InputError, UnknownBackend
+from qa_backends.measure.recommend.recommend import recommend
+from qa_backends.measure.recommend.wish import Wish
+from qa_backends.progress import UNWATCHED, Cancelled, Progress
+from qa_backends.runtime import Runtime
+from qa_backends.web.ask import share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qa_backends.catalog import Family
+
+CARD = """---
+language: en
+datasets:
+- squad_v2
+model-index:
+- name: somebody/mine
+  results:
+  - task:
+      type: question-answering
+      name: Question Answering
+    dataset:
+      type: squad_v2
+      name: squad_v2
+    metrics:
+    - type: exact_match
+      value: 70.0
+    - type: f1
+      value: 73.25
+---
+# Mine
+"""
+
+
+@pytest.fixture(autouse=True)
+def afterwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The catalogue as it was."""
+    monkeypatch.setattr(own, "_adopted", {})
+    before = {each.name for each in catalog.families()}
+    yield
+    for each in catalog.families():
+        if each.name not in before:
+            catalog.forget(each.name)
+
+
+def answer(runtime: Runtime, family: Family, name: str | None = None) -> str:
+    backend = catalog.resolve(name, family.name)[1]
+    runtime.make_ready(family, backend, "cpu", UNWATCHED)
+    with runtime.turn("cpu") as turn:
+        return str(turn.answer(family, backend, turn.prepare(family, Query(QUESTION, TEXT))).answer)
+
+
+def test_a_folder_becomes_a_family_that_every_backend_can_run(tmp_path: Path, runtime: Runtime) -> None:
+    family = catalog.adopt(str(checkpoint_of("roberta", tmp_path / "My Model")), UNWATCHED)
+    assert family in catalog.families()
+    assert family.name.startswith("my-model-")
+    assert (family.kind, family.settings.max_seq_len, bool(family.own), family.embedded) == ("roberta", 320, True, True)
+    assert family.title == "My Model, Roberta, 2 layers"
+    assert {each.engine for each in catalog.offered(family, "cpu")} >= {"pytorch", "onnxruntime", "openvino"}
+    for name in ("baseline", None, "baseline-ov"):
+        assert "score" in answer(runtime, family, name)
+    assert catalog.resolve(f"{family.name}/baseline")[0] == family
+
+
+@pytest.mark.slow
+def test_recommend_works_on_it(tmp_path: Path, runtime: Runtime) -> None:
+    family = catalog.adopt(str(checkpoint_of("distilbert", tmp_path / "mine")), UNWATCHED)
+    found = recommend(runtime, Wish(family.name, lengths=(64,), seconds=20))
+    raced = {each.name: each.ms for each in found.candidates}
+    assert set(raced) == {each.name for each in catalog.offered(family, "cpu")}
+    assert raced["baseline"] and found.advised in raced
+
+
+def test_another_model_under_the_same_name_is_another_family_and_the_first_is_never_served(
+    tmp_path: Path, runtime: Runtime
+) -> None:
+    folder = checkpoint_of("roberta", tmp_path / "mine", seed=1)
+    first = catalog.adopt(str(folder), UNWATCHED)
+    said = answer(runtime, first)
+    checkpoint_of("roberta", folder, seed=2)
+    second = catalog.adopt(str(folder), UNWATCHED)
+    assert first.name != second.name
+    assert [each.name for each in catalog.families() if each.own] == [second.name]
+    assert answer(runtime, second) != said
+    with pytest.raises(UnknownBackend):
+        catalog.resolve(f"{first.name}/baseline")
+    checkpoint_of("roberta", folder, seed=1)
+    third = catalog.adopt(str(folder), UNWATCHED)
+    assert third.name == first.name
+    assert answer(runtime, third) == said
+
+
+def test_a_folder_that_changed_before_it_was_packed_is_not_taken_for_what_was_chosen(
+    tmp_path: Path, runtime: Runtime
+) -> None:
+    folder = checkpoint_of("roberta", tmp_path / "mine", seed=3)
+    family = catalog.adopt(str(folder), UNWATCHED)
+    checkpoint_of("roberta", folder, seed=4)
+    with pytest.raises(ArtefactError, match="has changed since it was chosen"):
+        answer(runtime, family)
+
+
+def test_settings_that_decide_the_tokenizer_are_part_of_what_it_is(tmp_path: Path) -> None:
+    folder = bare(tmp_path / "mine")
+    (folder / "tokenizer.json").unlink()
+    names = set()
+    for lower_case in (True, False):
+        (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lower_case}), encoding="utf-8")
+        names.add(catalog.adopt(str(folder), UNWATCHED).name)
+    assert len(names) == 2
+
+
+def test_a_model_of_two_segments_with_a_tokenizer_of_one_runs_everywhere(tmp_path: Path, runtime: Runtime) -> None:
+    folder = checkpoint_of("bert", tmp_path / "mine", seed=8)
+    rules = (folder / "tokenizer.json").read_text(encoding="utf-8").replace('"type_id":1', '"type_id":0')
+    (folder / "tokenizer.json").write_text(rules, encoding="utf-8")
+    family = catalog.adopt(str(folder), UNWATCHED)
+    assert runtime.reader(family).prepare(Query(QUESTION, TEXT)).windows.token_type_ids is None
+    assert len({answer(runtime, family, name).partition("score")[0] for name in ("baseline", "baseline-ort")}) == 1
+
+
+@pytest.mark.slow
+def test_two_families_are_asked_at_once_and_answer_as_they_do_alone(tmp_path: Path, runtime: Runtime) -> None:
+    families = [
+        catalog.adopt(str(checkpoint_of(kind, tmp_path / kind, seed=5)), UNWATCHED) for kind in ("roberta", "electra")
+    ]
+    alone = [answer(runtime, each) for each in families]
+    together = Runtime()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda number: answer(together, families[number % 2]), range(16)))
+    assert found == alone * 8
+
+
+def bare(folder: Path) -> Path:
+    return random_bert(folder)
+
+
+def without_weights(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+
+
+def pickled(folder: Path) -> None:
+    (folder / WEIGHTS).rename(folder / "pytorch_model.bin")
+
+
+def split(folder: Path) -> None:
+    (folder / WEIGHTS).rename(folder / "model-00001-of-00002.safetensors")
+    (folder / f"{WEIGHTS}.index.json").write_text("{}", encoding="utf-8")
+
+
+def without_head(folder: Path) -> None:
+    weights = {name: each for name, each in load_file(folder / WEIGHTS).items() if not name.startswith("qa_outputs")}
+    save_file(weights, folder / WEIGHTS)
+
+
+def damaged(folder: Path) -> None:
+    (folder / WEIGHTS).write_bytes(b"\xff" * 64)
+
+
+def changed(folder: Path, **entries: object) -> None:
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | entries), encoding="utf-8")
+
+
+def other_shape(folder: Path) -> None:
+    changed(folder, vocab_size=20_000_000)
+
+
+def many_layers(folder: Path) -> None:
+    changed(folder, num_hidden_layers=1_000_000)
+
+
+def no_config(folder: Path) -> None:
+    changed(folder, num_attention_heads="many")
+
+
+def huge(folder: Path) -> None:
+    with (folder / "tokenizer.json").open("ab") as file:
+        file.truncate(60_000_000)
+
+
+def with_code(folder: Path) -> None:
+    changed(folder, auto_map={"AutoModel": "modeling_mine.Mine"})
+
+
+def unknown(folder: Path) -> None:
+    changed(folder, model_type="big_bird")
+
+
+@pytest.mark.parametrize(
+    ("breaking", "said"),
+    [
+        (without_weights, "holds no model.safetensors. Name a folder"),
+        (pickled, "pickled weights, which are never read.*save_pretrained"),
+        (split, "split over several files.*max_shard_size"),
+        (without_head, "was not taught to find answers.*train finetune"),
+        (damaged, "cannot be read.*Save the model again"),
+        (
+            other_shape,
+            "word_embeddings.weight' has the shape .30522, 32. and should have .20000000, 32",
+        ),
+        (many_layers, "names 1000000 layers"),
+        (no_config, "does not describe a model"),
+        (huge, "tokenizer.json has 60 MB"),
+        (with_code, "code of its own.*Choose one without"),
+        (unknown, "'big_bird' cannot be read. Choose one of the kinds albert, bert, deberta-v2, distilbert"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_cannot_be_taken_says_why_and_what_to_do(tmp_path: Path, breaking: object, said: str) -> None:
+    folder = bare(tmp_path / "mine")
+    assert callable(breaking)
+    breaking(folder)
+    with pytest.raises((InputError, ArtefactError), match=said):
+        catalog.adopt(str(folder), UNWATCHED)
+    assert not [each for each in catalog.families() if each.own]
+
+
+def test_a_model_larger_than_the_budget_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QA_MEMORY_GB", "0.001")
+    with pytest.raises(InputError, match=r"takes 0\.0 GB once it is loaded.*QA_MEMORY_GB"):
+        catalog.adopt(str(bare(tmp_path / "mine")), UNWATCHED)
+
+
+def test_what_a_config_says_of_transformers_own_affairs_is_not_believed(tmp_path: Path, runtime: Runtime) -> None:
+    folder = bare(tmp_path / "mine")
+    changed(folder, _attn_implementation="somebody/kernel", attn_implementation="somebody/kernel")
+    assert "score" in answer(runtime, catalog.adopt(str(folder), UNWATCHED), "baseline")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    ["", "mine", "/nowhere/at/all", "a b/c", "../etc", "owner/name/more", "~nobody-here/x", "a" * 5_000, "a\0b"],
+)
+def test_what_is_neither_a_folder_nor_a_repository_is_refused(wanted: str) -> None:
+    with pytest.raises(InputError, match="neither a folder here nor a model of the Hugging Face Hub"):
+        catalog.adopt(wanted, UNWATCHED)
+
+
+def test_where_folders_are_not_taken_one_that_exists_is_not_even_told_apart(tmp_path: Path) -> None:
+    folder = bare(tmp_path / "mine")
+    with pytest.raises(InputError, match="is no model of the Hugging Face Hub"):
+        catalog.adopt(str(folder), UNWATCHED, folders=False)
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[StandInHub]:
+    with stand_in_hub(tmp_path) as hub:
+        yield hub
+
+
+def test_a_repository_becomes_a_family_with_what_its_card_reports(hub: StandInHub, tmp_path: Path) -> None:
+    folder = checkpoint_of("roberta", tmp_path / "published")
+    (folder / "README.md").write_text(CARD, encoding="utf-8")
+    commit = hub.publish("somebody/mine", folder)
+    family = catalog.adopt("somebody/mine", UNWATCHED, anonymous=True)
+    assert family.name == f"mine-{commit[:12]}"
+    assert family.summary == (
+        f"English; from the Hugging Face Hub, commit {commit[:8]}; published F1 73.2 on SQuAD v2 (baseline)"
+    )
+    assert "score" in answer(Runtime(), family)
+    hub.publish("somebody/mine", checkpoint_of("roberta", tmp_path / "other", seed=9))
+    again = catalog.adopt("somebody/mine", UNWATCHED, anonymous=True)
+    assert again == family, "the commit that came first is kept to"
+    hub.asked.clear()
+    assert "score" in answer(Runtime(), family)
+    assert hub.asked == []
+
+
+def test_a_card_of_the_first_squad_makes_a_family_that_always_answers(tmp_path: Path) -> None:
+    folder = bare(tmp_path / "mine")
+    (folder / "README.md").write_text(CARD.replace("squad_v2", "rajpurkar/squad"), encoding="utf-8")
+    family = catalog.adopt(str(folder), UNWATCHED)
+    assert family.settings.always_answers
+    assert "on SQuAD v1.1" in family.summary
+
+
+@pytest.mark.parametrize(
+    "card", ["---\n: [\n---\n", "no card", "---\nlanguage: {a: 1}\nmodel-index: 3\n---\n", "---\n- a\n---"]
+)
+def test_a_card_that_cannot_be_read_is_no_reason_to_refuse(card: str, tmp_path: Path) -> None:
+    folder = bare(tmp_path / "mine")
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    assert catalog.adopt(str(folder), UNWATCHED).published == ()
+
+
+def test_more_than_the_stated_limit_is_not_downloaded(hub: StandInHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.publish("somebody/large", {"config.json": b"{}", WEIGHTS: b"x" * 2_000_000})
+    monkeypatch.setenv("QA_DOWNLOAD_GB", "0.001")
+    with pytest.raises(BackendUnavailable, match=r"takes 0\.0 GB, .* 0\.001 GB.*QA_DOWNLOAD_GB"):
+        catalog.adopt("somebody/large", UNWATCHED)
+    assert not any(WEIGHTS in each for each in hub.asked)
+
+
+def test_where_the_disks_bound_leaves_no_room_visitors_bring_nothing(
+    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QA_CACHE_GB", "0.001")
+    hub.publish("somebody/mine", checkpoint_of("roberta", tmp_path / "published"))
+    with pytest.raises(BackendUnavailable, match="downloads are limited to"):
+        catalog.adopt("somebody/mine", UNWATCHED, anonymous=True)
+    answer(Runtime(), catalog.adopt("somebody/mine", UNWATCHED))
+    with pytest.raises(InputError, match="no room for another model now"):
+        catalog.adopt("somebody/other", UNWATCHED, anonymous=True)
+
+
+def test_a_visitors_download_never_uses_this_machines_token(
+    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_ours")
+    monkeypatch.setenv("HF_HUB_DISABLE_IMPLICIT_TOKEN", "0")
+    hub.publish("somebody/mine", checkpoint_of("roberta", tmp_path / "published"))
+    catalog.adopt("somebody/mine", UNWATCHED, anonymous=True)
+    assert hub.tokens == {None}
+    hub.publish("somebody/other", checkpoint_of("roberta", tmp_path / "published"))
+    catalog.adopt("somebody/other", UNWATCHED)
+    assert "Bearer hf_ours" in hub.tokens, "its owner's own does"
+
+
+def test_what_the_owner_fetched_with_a_token_is_no_visitors(
+    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_ours")
+    monkeypatch.setenv("HF_HUB_DISABLE_IMPLICIT_TOKEN", "0")
+    hub.publish("somebody/private", checkpoint_of("roberta", tmp_path / "published"))
+    hub.private.add("somebody/private")
+    catalog.adopt("somebody/private", UNWATCHED)
+    with pytest.raises(BackendUnavailable, match="shows it to nobody without leave"):
+        catalog.adopt("somebody/private", UNWATCHED, anonymous=True)
+
+
+def test_a_stopped_download_of_a_visitor_leaves_nothing(
+    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "TELL_EVERY_S", 0.05)
+    hub.publish("somebody/large", {"config.json": b"{}", WEIGHTS: bytes(CHUNK + 5_000_000)})
+    hub.held.add(WEIGHTS)
+    said: list[str] = []
+    watched = Progress(said.append, stopped=lambda: any("10 MB" in each for each in said))
+    with pytest.raises(Cancelled):
+        catalog.adopt("somebody/large", watched, anonymous=True)
+    assert sum(each.stat().st_size for each in (tmp_path / "downloaded").rglob("*") if each.is_file()) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"config.json": b"{}", f"{WEIGHTS}.index.json": b"{}"}, "split over several files"),
+        ({"config.json": b"{}", "pytorch_model.bin": b"x"}, "no safetensors weights, and pickled ones"),
+    ],
+)
+def test_a_repository_that_cannot_be_read_says_why(hub: StandInHub, files: dict[str, bytes], said: str) -> None:
+    hub.publish("somebody/mine", files)
+    with pytest.raises(BackendUnavailable, match=said):
+        catalog.adopt("somebody/mine", UNWATCHED)
+    with pytest.raises(BackendUnavailable, match="has no model somebody/nothing"):
+        catalog.adopt("somebody/nothing", UNWATCHED)
+
+
+def test_only_so_many_are_kept_in_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "MOST", 2)
+    made = [catalog.adopt(str(random_bert(tmp_path / name, seed=seed)), UNWATCHED) for seed, name in enumerate("abc")]
+    assert [each.name for each in catalog.families() if each.own] == [each.name for each in made[1:]]
+
+
+def test_the_model_that_the_app_was_started_with_stays_in_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own, "MOST", 2)
+    monkeypatch.setenv("QA_MODEL", str(random_bert(tmp_path / "ours")))
+    monkeypatch.delenv("QA_FAMILY", raising=False)
+    catalog.adopt_chosen(UNWATCHED)
+    try:
+        for seed, name in enumerate("abc"):
+            catalog.adopt(str(random_bert(tmp_path / name, seed=seed)), UNWATCHED)
+        assert catalog.default_family().startswith("ours-")
+        first = catalog.default_family()
+        random_bert(tmp_path / "ours", seed=9)
+        changed = catalog.adopt(str(tmp_path / "ours"), UNWATCHED)
+        assert catalog.default_family() == changed.name != first, "what its folder holds now"
+    finally:
+        del os.environ["QA_FAMILY"]
+
+
+def test_the_same_model_under_two_names_stays_while_one_of_them_stands_for_it(tmp_path: Path) -> None:
+    one, two = (random_bert(tmp_path / place / "mine") for place in ("one", "two"))
+    family = catalog.adopt(str(one), UNWATCHED)
+    with pytest.raises(InputError, match="another model called"):
+        catalog.adopt(str(two), UNWATCHED)  # the same contents and name elsewhere
+    random_bert(one, seed=3)
+    catalog.adopt(str(one), UNWATCHED)
+    assert family.name not in [each.name for each in catalog.families()]
+    assert catalog.adopt(str(two), UNWATCHED).name == family.name
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "qa_backends", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_the_command_line_takes_it_anywhere_in_the_line(tmp_path: Path) -> None:
+    folder = str(checkpoint_of("electra", tmp_path / "mine"))
+    asked = ("answer", "--question", QUESTION, "--context", TEXT, "--backend", "baseline", "--json")
+    found = [run("--model", folder, *asked), run(*asked, f"--model={folder}")]
+    assert [each.returncode for each in found] == [0, 0], found[0].stderr
+    said = [json.loads(each.stdout)["backend"] for each in found]
+    assert said[0] == said[1] and said[0].startswith("mine-")
+    refused = run("list", "--model", str(tmp_path))
+    assert refused.returncode == 1 and "config.json cannot be read" in refused.stderr
+
+
+def test_what_the_page_gives_to_copy_names_the_model_and_not_this_processs_family(tmp_path: Path) -> None:
+    folder = random_bert(tmp_path / "my model")
+    family = catalog.adopt(str(folder), UNWATCHED)
+    assert catalog.chosen_by(family.name) == ["--model", str(folder)]
+    assert catalog.chosen_by("minilm") == ["--family", "minilm"]
+    shell = share.as_shell(QUESTION, TEXT, family.name, ["baseline"], "cpu")
+    assert f"--model '{folder}' --device cpu" in shell
+    deployed = share.as_deployed(family.name, "baseline-ort", "cpu")
+    assert f'pipeline("baseline-ort", model=\'{folder}\', device="cpu")' in deployed
+    assert f"export --backend baseline-ort --model '{folder}'" in deployed
+
+
+def test_a_program_takes_it_in_place_of_a_family(tmp_path: Path) -> None:
+    answered = pipeline("baseline", model=str(random_bert(tmp_path / "mine")))(question=QUESTION, context=TEXT)
+    assert answered["answer"] in TEXT
+    with pytest.raises(InputError, match="both named"):
+        pipeline("baseline", model=str(tmp_path / "mine"), family="minilm")

@@ -1,0 +1,130 @@
+"""What is kept on disk is told, bounded and cleared."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers import ROOT, random_bert
+from stand_in_hub import stand_in_hub
+from typer.testing import CliRunner
+
+from qa_backends.checkpoints import cache, disk
+from qa_backends.checkpoints.cache import ensure, find
+from qa_backends.checkpoints.hub import fetch, fetched
+from qa_backends.checkpoints.manifest import manifest_of
+from qa_backends.checkpoints.sources import Source, make_ready
+from qa_backends.cli import app
+from qa_backends.errors import InputError
+from qa_backends.progress import UNWATCHED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DAY_S = 86_400
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own."""
+    monkeypatch.setenv("QA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def of_size(size: int) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        random_bert(folder)
+        manifest_of(folder, step="test", parent=None, settings={"source": "mine"}).write(folder)
+        (folder / "more").write_bytes(b"x" * size)
+
+    return make
+
+
+def used(place: Path, days_ago: float) -> None:
+    at = time.time() - days_ago * DAY_S
+    os.utime(place, (at, at))
+
+
+def test_what_was_not_used_for_longest_goes_when_there_is_too_much(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = [ensure("thing", {"number": number}, of_size(10_000_000), UNWATCHED) for number in range(3)]
+    for number, place in enumerate(places):
+        used(place, 3 - number)
+    assert find("thing", {"number": 0}) == places[0], "looking is no use"
+    assert cache.used(places[0]) == places[0], "which makes it the one used last"
+    monkeypatch.setenv("QA_CACHE_GB", "0.06")
+    ensure("thing", {"number": 3}, of_size(20_000_000), UNWATCHED)
+    assert find("thing", {"number": 1}) is None
+    assert [find("thing", {"number": number}) is None for number in (0, 2, 3)] == [False, False, False]
+    assert sum(each.bytes for each in disk.built()) <= 0.06e9
+
+
+def test_what_was_just_used_stays_beyond_the_bound(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QA_CACHE_GB", "0.001")
+    for number in range(2):
+        ensure("thing", {"number": number}, of_size(2_000_000), UNWATCHED)
+    assert len(disk.built()) == 2
+    assert [each.what for each in disk.keep_within_bound(time.time() + DAY_S)] == ["test", "test"]
+    assert disk.built() == []
+
+
+def test_a_bound_that_is_no_number_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QA_CACHE_GB", "plenty")
+    with pytest.raises(InputError, match="QA_CACHE_GB is 'plenty'"):
+        disk.most_bytes()
+
+
+def test_downloads_are_told_and_cleared_with_what_was_made_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stand_in_hub(tmp_path) as hub:
+        hub.publish("somebody/mine", random_bert(tmp_path / "published"))
+        make_ready(Source(repository="somebody/mine"), UNWATCHED)
+        assert {(each.what, each.of) for each in disk.entries()} == {
+            ("downloaded", "somebody/mine"), ("pack", "somebody/mine"),
+        }  # fmt: skip
+        assert all(each.bytes > 100_000 for each in disk.entries())
+        listed = CliRunner().invoke(app, ["cache"])
+        assert "somebody/mine" in listed.stdout and "of 20 GB (QA_CACHE_GB)" in listed.stdout
+        monkeypatch.setenv("QA_CACHE_GB", "0.001")
+        assert len(disk.keep_within_bound()) == 0, "just used"
+        assert disk.room() == 0
+        monkeypatch.delenv("QA_CACHE_GB")
+        kept = CliRunner().invoke(app, ["cache", "clear", "--unused-days", "1"])
+        assert "0 deleted" in kept.stdout and len(disk.entries()) == 2
+        cleared = CliRunner().invoke(app, ["cache", "clear"])
+        assert "2 deleted" in cleared.stdout
+        assert disk.entries() == []
+        assert fetched("somebody/mine", None) is None
+        assert fetch("somebody/mine", None, UNWATCHED).revision, "and it can be fetched again"
+
+
+def test_what_others_had_downloaded_before_is_theirs(tmp_path: Path) -> None:
+    with stand_in_hub(tmp_path) as hub:
+        hub.publish("somebody/mine", random_bert(tmp_path / "published"))
+        program = [
+            sys.executable,
+            "-m",
+            "qa_backends.checkpoints.download",
+            str(tmp_path / "downloaded"),
+            "somebody/mine",
+        ]
+        subprocess.run(program, cwd=ROOT, check=True, capture_output=True)
+        found = fetch("somebody/mine", None, UNWATCHED)
+        assert not found.brought
+        assert disk.downloads() == []
+        disk.clear(disk.entries())
+        assert (Path(found.folder) / "model.safetensors").is_file()
+
+
+def test_what_is_not_ours_is_neither_told_nor_touched(root: Path) -> None:
+    for name in ("huggingface", "data", "runs-2026", ".hidden", "onnx-0123456789abcdef"):
+        (root / name).mkdir(parents=True)
+        (root / name / "file").write_bytes(b"x" * 1_000)
+    assert disk.entries() == []
+    disk.clear(disk.entries())
+    assert len([each for each in root.iterdir() if each.is_dir()]) == 5

@@ -30,14 +30,14 @@ class Endpoints:
         self._runtime = runtime
 
     def answer(
-        self, question: str, context: str, backend: str = catalog.PRESELECTED[-1], family: str = "", device: str = ""
+        self, question: str, context: str, backend: str = "", family: str = "", device: str = ""
     ) -> dict[str, Any]:
         """Finds the answer to a question in a text, by one backend; says so where the text holds none.
 
         Args:
             question: what to ask, up to 2,000 characters.
             context: the text that is searched, up to 200,000 characters.
-            backend: a name such as baseline, pruned or pruned-ort-fp16.
+            backend: a name such as baseline, pruned or pruned-ort-fp16; empty for the family's usual faster one.
             family: of models; empty for the default one.
             device: cpu or cuda; empty for the default one.
         """
@@ -51,7 +51,7 @@ class Endpoints:
         self,
         question: str,
         context: str,
-        backends: list[str] = list(catalog.PRESELECTED),  # noqa: B006 - Gradio reads the default, nobody changes it
+        backends: list[str] | None = None,
         family: str = "",
         device: str = "",
         seconds: float = LIVE_SECONDS,
@@ -61,7 +61,8 @@ class Endpoints:
         Args:
             question: what to ask, up to 2,000 characters.
             context: the text that is searched, up to 200,000 characters.
-            backends: names such as baseline, pruned and pruned-ort-fp16; the first step of the ladder is compared with.
+            backends: names such as baseline, pruned and pruned-ort-fp16, the first step of the ladder is compared with;
+                left out for the family's usual ones.
             family: of models; empty for the default one.
             device: cpu or cuda; empty for the default one.
             seconds: that the backends take turns at most; 0 gives single readings. Times are in milliseconds.
@@ -70,12 +71,14 @@ class Endpoints:
         return {key: value for key, value in found.items() if key not in ("status", "recorded")}
 
     def _asked(
-        self, question: str, context: str, backends: list[str], family: str, device: str, seconds: float
+        self, question: str, context: str, backends: list[str] | None, family: str, device: str, seconds: float
     ) -> Asking:
         """Raises gr.Error with the sentence of whatever stands in the way."""
         try:
             if not 0 <= seconds <= MOST_SECONDS:
                 raise InputError(f"The backends can take turns for 0 to {MOST_SECONDS:.0f} seconds, not {seconds:g}.")
+            if backends is None:
+                backends = list(catalog.usual(catalog.family(family or catalog.default_family())))
             resolved = [catalog.resolve(name, family or None) for name in backends]
             families = {of.name: of for of, _ in resolved}
             if len(families) > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -11,6 +12,7 @@ from gradio.events import api
 from qa_backends.paths import FAVICON, FRAME, STYLE
 from qa_backends.web.accuracy.tab import AccuracyTab
 from qa_backends.web.api import Endpoints
+from qa_backends.web.ask.own import LOOPBACK, Allowed
 from qa_backends.web.ask.tab import RUN_TOGETHER, AskTab
 from qa_backends.web.benchmark.tab import BenchmarkTab
 from qa_backends.web.document import app_options
@@ -53,18 +55,21 @@ labels that are no louder than what they name; room for a question and its resul
 SYSTEM_FONTS = ["system-ui", "sans-serif"]
 
 
-def build_page(runtime: Runtime) -> gr.Blocks:
-    """The whole page. Its style goes to ``launch``, see ``launch_options``."""
+def build_page(runtime: Runtime, host: str = "") -> gr.Blocks:
+    """The whole page, as it is served on ``host``, by default Gradio's own. Its style goes to ``launch``, see
+    ``launch_options``."""
+    allowed = Allowed.where(host or os.environ.get("GRADIO_SERVER_NAME", LOOPBACK[0]))
     page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=False, delete_cache=FILES_KEPT_S)
     with page:
         gr.HTML(f'<header class="qa-header"><h1>{TITLE}</h1><p>{INTRODUCTION}</p></header>')
         with gr.Tabs(selected="ask") as tabs:
             with gr.Tab("Ask", id="ask"):
-                ask = AskTab(runtime)
+                ask = AskTab(runtime, allowed)
             with gr.Tab("Benchmark", id="benchmark"):
-                BenchmarkTab(runtime)
+                benchmark = BenchmarkTab(runtime)
             with gr.Tab("Accuracy", id="accuracy"):
                 accuracy = AccuracyTab(runtime)
+        ask.wire_own(page, [benchmark.family, accuracy.family])
         ask.wire_link(page)
         accuracy.wire_ask(ask, tabs)
         endpoints = Endpoints(runtime)

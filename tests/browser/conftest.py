@@ -45,7 +45,7 @@ def short_turns() -> Iterator[None]:
     """Turns of at most two seconds, and the two usual backends ticked: tests wait for many answers, and none for a
     narrow interval or for INT8 to be built."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("qa_backends.web.shared.choices.preselection", lambda _family, _device: catalog.PRESELECTED)
+        patch.setattr("qa_backends.web.shared.choices.preselection", lambda family, _device: catalog.usual(family))
         patch.setattr("qa_backends.web.ask.tab.LIVE_SECONDS", 2.0)
         yield
 

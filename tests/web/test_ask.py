@@ -285,7 +285,7 @@ def test_the_code_repeats_the_question(url: str, capsys: pytest.CaptureFixture[s
 
 def test_what_is_deployed_is_the_fastest_and_only_what_can_be_taken_away_is() -> None:
     fast = share.as_deployed("minilm", "pruned-ort-fp16", "cpu")
-    assert "export --backend minilm/pruned-ort-fp16 --device cpu --to pruned-ort-fp16" in fast
+    assert "export --backend pruned-ort-fp16 --family minilm --device cpu --to pruned-ort-fp16" in fast
     assert "serve --no-page --backends pruned-ort-fp16 --family minilm --device cpu" in fast
     assert "export" not in share.as_deployed("minilm", "pruned", "cpu")
     assert "export" not in share.as_deployed("minilm", "pruned-ort-tensorrt", "cuda")

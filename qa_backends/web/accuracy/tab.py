@@ -98,7 +98,10 @@ class AccuracyTab:
                         elem_id="qa-accuracy-file",
                     )  # fmt: skip
                 with gr.Column(min_width=260):
-                    self._family = gr.Radio(family_choices(), value=family, label="Family")
+                    self.family = gr.Radio(
+                        family_choices(), value=family, label="Family", elem_id="qa-accuracy-family",
+                        elem_classes="qa-backends",
+                    )  # fmt: skip
                     self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
                     self._limit = gr.Number(
                         0, label="Questions at most, drawn at random (0 for all)", precision=0, minimum=0,
@@ -121,10 +124,10 @@ class AccuracyTab:
 
     def _wire(self) -> None:
         self._data.change(lambda data: gr.File(visible=data == OWN_FILE), self._data, self._file, **PRIVATE)
-        for choice in (self._family, self._device):
-            choice.input(offer, [self._family, self._device, self._backends], self._backends, queue=False, **FOLLOWED)
-        chosen = [self._backends, self._family, self._device, self._data, self._file, self._limit]
-        said_by: list[Any] = [self._backends, self._family, self._device, self._data, self._limit]
+        for choice in (self.family, self._device):
+            choice.input(offer, [self.family, self._device, self._backends], self._backends, queue=False, **FOLLOWED)
+        chosen = [self._backends, self.family, self._device, self._data, self._file, self._limit]
+        said_by: list[Any] = [self._backends, self.family, self._device, self._data, self._limit]
         gr.on([each.change for each in said_by], lambda *values: gr.Accordion(label=said_of(*values)), said_by,
               self._options, queue=False, **PRIVATE)  # fmt: skip
         outputs = [self._measured, self._progress, self._start, self._stop, self._caption, self._table, self._json,

@@ -87,7 +87,7 @@ def as_shell(question: str, context: str, family: str, backends: Sequence[str], 
     here = "# In the project's folder, with its requirements installed.\n"
     short = len(context.encode("utf-8", "replace")) <= ARGUMENT_UP_TO
     text = f"--context {shlex.quote(context)}" if short else "--context-file text.txt"
-    where = f"--family {shlex.quote(family)} --device {shlex.quote(device)}"
+    where = shlex.join([*catalog.chosen_by(family), "--device", device])
     return (
         f"{here}{'' if short else '# Save the text as text.txt first: it is too long for a command.' + chr(10)}"
         f"for backend in {' '.join(backends)}; do\n"
@@ -99,11 +99,12 @@ def as_shell(question: str, context: str, family: str, backends: Sequence[str], 
 
 def as_deployed(family: str, backend: str, device: str) -> str:
     """Lines that put one backend to use: a folder of its own, an HTTP interface, a line in a program."""
-    chosen, name = catalog.backend(backend), f"{family}/{backend}"
-    here = shlex.join(["--family", family, "--device", device])
+    chosen, option, place = catalog.backend(backend), *catalog.chosen_by(family)
+    here = shlex.join([option, place, "--device", device])
+    in_python = f"model={place!r}" if option == "--model" else f"family={place!r}"
     away = (
         "# A folder that answers without this project:\n"
-        f"python -m qa_backends export --backend {name} --device {device} --to {backend}\n"
+        f"python -m qa_backends export --backend {backend} {here} --to {backend}\n"
         if chosen.portable
         else "# Its engine needs this project to load the model, so there is no folder to take away.\n"
     )
@@ -114,5 +115,5 @@ def as_deployed(family: str, backend: str, device: str) -> str:
         f"python -m qa_backends serve --no-page --backends {backend} {here}\n"
         "# In Python, in place of transformers' pipeline:\n"
         "from qa_backends import pipeline\n"
-        f'answer = pipeline("{name}", device="{device}")(question="Who sang?", context="Ada sang.")\n'
+        f'answer = pipeline("{backend}", {in_python}, device="{device}")(question="Who sang?", context="Ada sang.")\n'
     )

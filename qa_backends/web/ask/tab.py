@@ -28,6 +28,7 @@ from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.progress import Cancelled, Progress
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.web.ask import charts, html, scripts, share
+from qa_backends.web.ask.own import Allowed, OwnModel
 from qa_backends.web.ask.upload import read_text
 from qa_backends.web.ask.visits import Visit, Visits
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected, said
@@ -35,7 +36,7 @@ from qa_backends.web.shared.stops import Stops
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
-    from qa_backends.catalog import Backend
+    from qa_backends.catalog import Backend, Family
     from qa_backends.runtime import Runtime
 
 WAITING_ROOM = 16
@@ -65,8 +66,9 @@ Updates = tuple[Any, ...]
 class AskTab:
     """Widgets of the tab, and the functions behind them."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, allowed: Allowed) -> None:
         self._runtime = runtime
+        self._allowed = allowed
         self._stops = Stops()
         self._visits = Visits()
         self._draw()
@@ -110,9 +112,11 @@ class AskTab:
                     backend_choices(family, there[0]), value=ticked, label="Backends", elem_id="qa-backends",
                     elem_classes="qa-backends",
                 )  # fmt: skip
-                with gr.Row():
-                    self._family = gr.Radio(family_choices(), value=family, label="Family", elem_id="qa-family")
-                    self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
+                self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
+                self.family = gr.Radio(
+                    family_choices(), value=family, label="Family", elem_id="qa-family", elem_classes="qa-backends"
+                )
+                self._own = OwnModel(self._allowed)
         self._result = gr.HTML(html.result(recorded) if recorded else "", elem_id="qa-result")
         with gr.Row(elem_classes="qa-after"):
             self._watch = gr.Button("Watch the race", size="sm", elem_id="qa-watch", min_width=60)
@@ -137,7 +141,7 @@ class AskTab:
     @property
     def form(self) -> list[Any]:
         """What a question is made of."""
-        return [self._context, self._question, self._backends, self._family, self._device]
+        return [self._context, self._question, self._backends, self.family, self._device]
 
     @property
     def shown(self) -> list[Any]:
@@ -182,12 +186,12 @@ class AskTab:
         self._watch.click(self.watch, self.visit, [self.visit, self._result], **PRIVATE)
         self._address.change(None, [self._address, self._context], None, js=scripts.SET_ADDRESS)
         self._open.upload(self.open_text, self._open, [self._context, self._result], queue=False, **PRIVATE)
-        for choice in (self._family, self._device):
-            choice.input(offer, [self._family, self._device, self._backends], self._backends, queue=False, **FOLLOWED)
-        for chosen in (self._backends, self._family, self._device):
+        for choice in (self.family, self._device):
+            choice.input(offer, [self.family, self._device, self._backends], self._backends, queue=False, **FOLLOWED)
+        for chosen in (self._backends, self.family, self._device):
             chosen.change(
                 lambda names, family, device: gr.Accordion(label=said(names, family, device)),
-                [self._backends, self._family, self._device], self._options, queue=False, **PRIVATE,
+                [self._backends, self.family, self._device], self._options, queue=False, **PRIVATE,
             )  # fmt: skip
 
     def asks(self, triggers: list[Any], fill: Any, inputs: list[Any], outputs: list[Any], **options: Any) -> None:
@@ -256,7 +260,8 @@ class AskTab:
         self, ticket: int, context: str, question: str, backends: list[str], family: str, device: str,
         request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
-        """Reads the project's own questions, in random order, until pruning changes an answer; then asks that one."""
+        """Reads the project's own questions, in random order, until a smaller model's answer, or rounding, differs from
+        the baseline's; then asks that one."""
         questions = own_questions()
         random.shuffle(questions)
         found: list[Differing | None] = []
@@ -265,7 +270,7 @@ class AskTab:
         yield (*unchanged, html.remark("Looking for a question …"), gr.Button(visible=True))
         try:
             asked, baseline = catalog.resolve(catalog.BASELINE, family)
-            pair = (baseline, _pruned(family, backends))
+            pair = (baseline, _compared(asked, backends))
             for status in Worker[str](
                 lambda put: found.append(
                     find_difference(self._runtime, asked, pair, device, questions, Progress(put, stop.is_set))
@@ -322,7 +327,7 @@ class AskTab:
         context = found.context or kept
         form = {
             self._context: context, self._question: found.question, self._backends: found.backends,
-            self._family: found.family,
+            self.family: found.family,
         }  # fmt: skip
         if not context:
             note = "The text was too long for the link you opened. Paste it, then press Ask."
@@ -332,6 +337,10 @@ class AskTab:
             return form | {self.ticket: ticket + 1}
         shown = zip(self.shown, _shown(visit, visit.last, request), strict=True)
         return form | {self._device: visit.last.device} | dict(shown)
+
+    def wire_own(self, page: gr.Blocks, others: list[Any]) -> None:
+        """``others`` are the other tabs' choices of a family."""
+        self._own.wire(page, [self.family, *others], self._backends, self._device)
 
     def wire_link(self, page: gr.Blocks) -> None:
         page.load(
@@ -381,10 +390,13 @@ def first_sight() -> Comparison | None:
     return replace(recorded, cards=cards, fastest=fastest[0] if len(fastest) == 1 else recorded.fastest)
 
 
-def _pruned(family: str, ticked: list[str]) -> Backend:
-    """The first ticked backend that runs the pruned weights, else the plain one."""
-    chosen = [catalog.resolve(name, family)[1] for name in [*ticked, "pruned"]]
-    return next(each for each in chosen if each.checkpoint == "pruned")
+def _compared(of: Family, ticked: list[str]) -> Backend:
+    """What is compared with the baseline: the first ticked backend that runs the family's smallest weights, else those
+    in PyTorch; of a family without smaller ones, its usual faster backend."""
+    smaller = of.smallest if of.smallest != catalog.BASELINE else ""
+    plain = smaller or catalog.usual(of)[-1]
+    chosen = [catalog.resolve(name, of.name)[1] for name in [*ticked, plain]]
+    return next(each for each in chosen if each.checkpoint == smaller or each.name == plain)
 
 
 def offer(family: str, device: str | None, chosen: list[str]) -> Any:

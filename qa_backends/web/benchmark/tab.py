@@ -81,7 +81,7 @@ class BenchmarkTab:
         fastest = Fastest(runtime)
         self._draw()
         self._wire()
-        fastest.wire(self._family, self._devices)
+        fastest.wire(self.family, self._devices)
 
     def _draw(self) -> None:
         first = shipped()
@@ -116,7 +116,10 @@ class BenchmarkTab:
                     label="Batch sizes: questions answered at once", elem_id="qa-bench-batches",
                 )  # fmt: skip
             with gr.Row(elem_classes="qa-even"):
-                self._family = gr.Radio(family_choices(), value=family, label="Family", min_width=260)
+                self.family = gr.Radio(
+                    family_choices(), value=family, label="Family", min_width=260, elem_id="qa-bench-family",
+                    elem_classes="qa-backends",
+                )  # fmt: skip
                 with gr.Row():
                     self._runs = gr.Number(
                         DEFAULTS.runs,
@@ -179,7 +182,7 @@ class BenchmarkTab:
 
     def _wire(self) -> None:
         chosen: list[Any] = [
-            self._backends, self._family, self._devices, self._lengths, self._batches, self._runs, self._seconds,
+            self._backends, self.family, self._devices, self._lengths, self._batches, self._runs, self._seconds,
             self._mixed, self._reference,
         ]  # fmt: skip
         outputs = [
@@ -189,9 +192,9 @@ class BenchmarkTab:
         self._start.click(self.start, [self._log, *chosen], outputs, trigger_mode="once", concurrency_id="bench",
                           concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE)  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
-        self._family.input(
+        self.family.input(
             lambda family, chosen: offer(family, None, chosen),
-            [self._family, self._backends],
+            [self.family, self._backends],
             self._backends,
             queue=False,
             **FOLLOWED,

@@ -55,8 +55,8 @@ def device_choices() -> list[tuple[str, str]]:
 
 
 def family_choices() -> list[tuple[str, str]]:
-    """Those whose answers mean something."""
-    return [(each.title, each.name) for each in catalog.families() if not each.random]
+    """Those whose answers mean something: title, and on a second line languages, size and published F1."""
+    return [(f"{each.title}\n{each.summary}".strip(), each.name) for each in catalog.families() if not each.random]
 
 
 def said(backends: list[str], family: str, device: str) -> str:

@@ -21,6 +21,11 @@ def problem(sentence: str) -> str:
     return f'<div class="qa-verdict qa-problem" role="alert"><p>{escape(sentence)}</p></div>'
 
 
+def note(sentence: str) -> str:
+    """How some work goes, in a line."""
+    return f'<p class="qa-status" role="status">{escape(sentence)}</p>'
+
+
 def idle(sentence: str) -> str:
     """What stands in the place of a bar before anything runs: as high as one, so that nothing jumps."""
     meter = '<div class="qa-meter qa-idle"></div>'

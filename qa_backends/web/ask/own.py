@@ -1,0 +1,133 @@
+"""Try your own model: a name in the form becomes a family in every tab, or a sentence that says why not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator  # Gradio reads the annotations when it runs
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import gradio as gr
+
+from qa_backends import catalog
+from qa_backends.checkpoints.architectures import known
+from qa_backends.errors import InputError, QAError
+from qa_backends.progress import Cancelled, Progress
+from qa_backends.web.shared.choices import backend_choices, family_choices, preselected
+from qa_backends.web.shared.html import note, problem
+from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.worker import Worker
+
+SWITCH = "QA_OWN_MODELS"
+"""Set to 1, visitors of a public page may load models of the Hub."""
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "cf-connecting-ip")
+"""Headers by which a proxy says that somebody else is asking."""
+LOADING: dict[str, Any] = {"concurrency_id": "own", "concurrency_limit": 1, "api_visibility": "private"}
+Updates = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Whether visitors may bring models, and whether a folder's name will do: only to who sits at the machine."""
+
+    hub: bool
+    folders: bool
+
+    def at(self, request: gr.Request) -> Allowed:
+        """What is left of it for this visitor: behind a proxy, the page is as public as on a Space."""
+        if not self.folders or _at_the_machine(request):
+            return self
+        return Allowed(hub=os.environ.get(SWITCH) == "1", folders=False)
+
+    @classmethod
+    def where(cls, host: str) -> Allowed:
+        """By the address that is listened on, by whether this is a Space, and by ``QA_OWN_MODELS``."""
+        private = host in LOOPBACK and not os.environ.get("SPACE_ID") and not os.environ.get("GRADIO_SHARE")
+        return cls(hub=private or os.environ.get(SWITCH) == "1", folders=private)
+
+
+def _at_the_machine(request: gr.Request) -> bool:
+    """Whether a browser on this machine asks, as far as a request tells: nobody forwarded it, and the page that it
+    stands in has an address of this machine."""
+    headers = request.headers
+    pages = [urlsplit(headers[name]).hostname for name in ("origin", "referer") if headers.get(name)]
+    client = request.client.host if request.client else LOOPBACK[0]
+    return not any(name in headers for name in FORWARDED) and all(each in LOOPBACK for each in (*pages, client))
+
+
+class OwnModel:
+    """A line of the options: what to load, a button, and how it went."""
+
+    def __init__(self, allowed: Allowed) -> None:
+        self._allowed = allowed
+        self._stops = Stops()
+        either = ", or a folder on this machine" if allowed.folders else ""
+        with gr.Row(elem_classes="qa-own-row", visible=allowed.hub):
+            self._wanted = gr.Textbox(
+                label="Try your own model", placeholder=f"A Hub id, as in deepset/roberta-base-squad2{either}",
+                lines=1, max_lines=1, max_length=500, elem_id="qa-own", scale=8, min_width=200,
+            )  # fmt: skip
+            self._load = gr.Button("Load", elem_id="qa-own-load", scale=0, min_width=88)
+            self._stop = gr.Button("Stop", elem_id="qa-own-stop", scale=0, min_width=88, visible=False)
+        takes = (
+            f"Any model for extractive question answering, saved as safetensors, of these kinds: {', '.join(known())}."
+        )
+        self._status = gr.HTML(note(takes), elem_id="qa-own-status", visible=allowed.hub)
+
+    def wire(self, page: gr.Blocks, families: list[Any], backends: Any, device: Any) -> None:
+        """``families`` are the tabs' choices, the first beside ``backends`` and ``device``. Models that others brought
+        since the page was built are in them too, once it is loaded."""
+        self._others = len(families) - 1
+        page.load(lambda: _choices(len(families)), None, families, queue=False, api_visibility="private")
+        if not self._allowed.hub:
+            return
+        outputs = [self._status, self._stop, *families, backends]
+        gr.on(
+            [self._load.click, self._wanted.submit], self.load, [self._wanted, device], outputs, trigger_mode="once",
+            show_progress="hidden", **LOADING,
+        )  # fmt: skip
+        self._stop.click(self.stop, None, None, queue=False, api_visibility="private")
+
+    def stop(self, request: gr.Request) -> None:
+        """Ends the visitor's own loading."""
+        self._stops.end(request)
+
+    def load(self, wanted: str, device: str, request: gr.Request) -> Iterator[Updates]:
+        """Fetches and checks the model; then it is chosen, with its usual backends ticked."""
+        unchanged = [gr.skip()] * (self._others + 2)
+        stop = self._stops.begin(request)
+        allowed = self._allowed.at(request)
+        found: list[catalog.Family] = []
+        yield (note("Looking …"), gr.Button(visible=True), *unchanged)
+        try:
+            for status in Worker[str](lambda put: found.append(_adopt(wanted, allowed, Progress(put, stop.is_set)))):
+                yield (note(status), gr.skip(), *unchanged)
+        except QAError as error:
+            yield (problem(str(error)), gr.Button(visible=False), *unchanged)
+            return
+        except Cancelled:
+            yield (note("Stopped; what had come is kept for the next time."), gr.Button(visible=False), *unchanged)
+            return
+        finally:
+            self._stops.over(request, stop)
+        (family,) = found
+        said = f"{family.title} is loaded, as the family {family.name}. {family.summary}"
+        chosen, *others = _choices(self._others + 1)
+        names = preselected(family.name, device)
+        yield (
+            note(said), gr.Button(visible=False), gr.Radio(chosen.choices, value=family.name), *others,
+            gr.CheckboxGroup(backend_choices(family.name, device), value=names),
+        )  # fmt: skip
+
+
+def _adopt(wanted: str, allowed: Allowed, progress: Progress) -> catalog.Family:
+    """Raises InputError where this visitor may bring none."""
+    if not allowed.hub:
+        raise InputError("Models of one's own can be loaded here by the page's owner alone.")
+    return catalog.adopt(wanted, progress, folders=allowed.folders, anonymous=not allowed.folders)
+
+
+def _choices(count: int) -> list[Any]:
+    return [gr.Radio(family_choices()) for _ in range(count)]

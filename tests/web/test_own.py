@@ -1,0 +1,111 @@
+"""Who may bring a model to the page, and what comes of a name in the field."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+import pytest
+from kinds import checkpoint_of
+
+from qa_backends import catalog
+from qa_backends.runtime import Runtime
+from qa_backends.web.ask.own import Allowed, OwnModel
+from qa_backends.web.page import build_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("host", "environment", "hub", "folders"),
+    [
+        ("127.0.0.1", {}, True, True),
+        ("localhost", {}, True, True),
+        ("0.0.0.0", {}, False, False),
+        ("0.0.0.0", {"QA_OWN_MODELS": "1"}, True, False),
+        ("127.0.0.1", {"SPACE_ID": "somebody/space"}, False, False),
+        ("0.0.0.0", {"SPACE_ID": "somebody/space", "QA_OWN_MODELS": "1"}, True, False),
+        ("127.0.0.1", {"GRADIO_SHARE": "1"}, False, False),
+        ("0.0.0.0", {"QA_OWN_MODELS": "0"}, False, False),
+    ],
+)
+def test_a_public_page_takes_no_models_unless_its_owner_says_so_and_folders_never(
+    host: str, environment: dict[str, str], hub: bool, folders: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SPACE_ID", "QA_OWN_MODELS", "GRADIO_SHARE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert Allowed.where(host) == Allowed(hub, folders)
+
+
+def test_where_models_are_not_taken_the_page_has_nothing_that_loads_one() -> None:
+    def functions(host: str) -> list[str]:
+        page = build_page(Runtime(), host)
+        return [getattr(each.fn, "__qualname__", "") for each in page.fns.values()]
+
+    assert "OwnModel.load" in functions("127.0.0.1")
+    assert "OwnModel.load" not in functions("0.0.0.0")
+
+
+def field(allowed: Allowed) -> OwnModel:
+    with gr.Blocks() as page:
+        families = [gr.Radio([], label=str(number)) for number in range(3)]
+        made = OwnModel(allowed)
+        made.wire(page, families, gr.CheckboxGroup([]), gr.Radio(["cpu"], value="cpu"))
+    return made
+
+
+def loaded(made: OwnModel, wanted: str, **headers: str) -> list[tuple[Any, ...]]:
+    request: Any = SimpleNamespace(session_hash="someone", headers=headers, client=SimpleNamespace(host="127.0.0.1"))
+    return list(made.load(wanted, "cpu", request))
+
+
+def test_a_folder_is_chosen_in_every_tab_with_its_usual_backends_ticked(tmp_path: Path) -> None:
+    folder = checkpoint_of("roberta", tmp_path / "<b>mine", seed=77)
+    try:
+        *_, (status, stop, first, *others, backends) = loaded(field(Allowed(hub=True, folders=True)), str(folder))
+        assert "&lt;b&gt;mine" in status and "<b>" not in status
+        assert stop.visible is False
+        family = catalog.family(first.value)
+        assert family.own
+        assert all(family.name in [name for _, name in each.choices] for each in (first, *others))
+        assert backends.value == ["baseline", "baseline-ort-fp16"]
+    finally:
+        for each in catalog.families():
+            if each.own:
+                catalog.forget(each.name)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "headers", "said"),
+    [
+        (Allowed(hub=True, folders=False), {}, "is no model of the Hugging Face Hub"),
+        (Allowed(hub=True, folders=True), {"x-forwarded-for": "10.0.0.1"}, "by the page&#x27;s owner alone"),
+        (Allowed(hub=True, folders=True), {"origin": "https://somewhere.example"}, "by the page&#x27;s owner alone"),
+    ],
+    ids=["public", "behind a proxy", "behind a silent proxy"],
+)
+def test_who_does_not_sit_at_the_machine_cannot_name_its_folders(
+    allowed: Allowed, headers: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    folder = checkpoint_of("roberta", tmp_path / "mine")
+    *_, last = loaded(field(allowed), str(folder), **headers)
+    assert said in last[0] and "qa-problem" in last[0]
+    assert not [each for each in catalog.families() if each.own]
+
+
+def test_a_refused_one_says_why_and_changes_nothing(tmp_path: Path) -> None:
+    *_, (status, stop, *unchanged) = loaded(field(Allowed(hub=True, folders=True)), str(tmp_path))
+    assert "config.json cannot be read" in status
+    assert stop.visible is False
+    assert all(each == gr.skip() for each in unchanged)
+
+
+def test_behind_a_proxy_the_owners_switch_holds_as_on_a_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("QA_OWN_MODELS", "1")
+    forwarded = {"x-forwarded-for": "10.0.0.1"}
+    *_, last = loaded(field(Allowed(hub=True, folders=True)), str(tmp_path), **forwarded)
+    assert "is no model of the Hugging Face Hub" in last[0]

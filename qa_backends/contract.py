@@ -7,7 +7,7 @@ Array shapes are written ``[n_windows, seq_len]``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -93,6 +93,17 @@ class Windows:
     def lengths(self) -> IntArray:
         """``[n_windows]``: tokens of each window without its padding."""
         return np.asarray(self.attention_mask.sum(axis=1), dtype=np.int64)
+
+    def inputs(self, names: Iterable[str]) -> dict[str, IntArray]:
+        """The arrays that a model with these inputs takes, each in one piece.
+
+        Where a model tells segments apart and its tokenizer does not, all of it is the first.
+        """
+        arrays = {name: getattr(self, name) for name in names}
+        return {
+            name: np.zeros_like(self.input_ids) if each is None else np.ascontiguousarray(each)
+            for name, each in arrays.items()
+        }
 
     def select(self, rows: IntArray) -> Windows:
         """The windows ``rows``, in that order, cut to the longest of them."""

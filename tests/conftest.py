@@ -66,6 +66,20 @@ def url(runtime: Runtime) -> Iterator[str]:
 
 
 @pytest.fixture
+def own_forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Models of one's own that the test brings are gone after it, and it begins with none."""
+    from qa_backends import catalog
+    from qa_backends.catalog import own
+
+    monkeypatch.setattr(own, "_adopted", {})
+    before = {each.name for each in catalog.families()}
+    yield
+    for each in catalog.families():
+        if each.name not in before:
+            catalog.forget(each.name)
+
+
+@pytest.fixture
 def tiny(tmp_path: Path) -> Path:
     return random_bert(tmp_path / "tiny")
 

@@ -10,7 +10,7 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from helpers import ROOT
+from helpers import QUESTION, ROOT, TEXT
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from qa_backends.catalog import Family
+    from qa_backends.runtime import Runtime
 
 VOCABULARY = 4000
 TOKENS = 320
@@ -87,17 +88,25 @@ def checkpoint_of(kind: str, folder: Path, *, seed: int = 0, **changes: object) 
 
 def family_of(kind: str, folder: Path, **changes: object) -> Family:
     """A family of that one checkpoint, ready for every backend that suits it."""
-    from qa_backends.catalog import Family
-    from qa_backends.checkpoints.architectures import architecture
-    from qa_backends.checkpoints.load import read_config
+    from qa_backends import catalog
     from qa_backends.checkpoints.manifest import manifest_of
     from qa_backends.checkpoints.random import RANDOM
-    from qa_backends.checkpoints.sources import Source
 
     checkpoint = checkpoint_of(kind, folder, **changes)
     manifest_of(checkpoint, step=RANDOM, parent=None, settings={}).write(checkpoint)
-    reads = architecture(kind).reads(read_config(checkpoint))
-    return Family(kind, kind, (("baseline", Source(folder=checkpoint)),), settings=reads, kind=kind)
+    return catalog.family_of(checkpoint, kind, kind)
+
+
+def answer(runtime: Runtime, family: Family, name: str | None = None) -> str:
+    """What the family's backend of that name, or the usual one, answers to the shared question."""
+    from qa_backends import catalog
+    from qa_backends.contract import Query
+    from qa_backends.progress import UNWATCHED
+
+    backend = catalog.resolve(name, family.name)[1]
+    runtime.make_ready(family, backend, "cpu", UNWATCHED)
+    with runtime.turn("cpu") as turn:
+        return str(turn.answer(family, backend, turn.prepare(family, Query(QUESTION, TEXT))).answer)
 
 
 @cache

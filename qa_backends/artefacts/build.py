@@ -16,8 +16,8 @@ from qa_backends.artefacts.compare import compare, compare_answers
 from qa_backends.artefacts.steps import CHECKPOINT, Making, Step, chain_of
 from qa_backends.artefacts.texts import probe_windows
 from qa_backends.checkpoints import cache
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.manifest import (
-    WEIGHTS,
     Manifest,
     content_hash,
     count_parameters,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import warnings
 from collections import Counter
 from contextlib import contextmanager
@@ -46,10 +47,7 @@ def precision_of(folder: Path) -> str:
     sizes: Counter[str] = Counter()
     for weight in read_graph(folder).graph.initializer:
         if weight.data_type in names and "embeddings" not in weight.name:
-            size = 1
-            for length in weight.dims:
-                size *= length
-            sizes[names[weight.data_type]] += size
+            sizes[names[weight.data_type]] += math.prod(weight.dims)
     return sizes.most_common(1)[0][0]
 
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.load import read_config
 from qa_backends.checkpoints.sources import Source, commit_of
 from qa_backends.contract import ALWAYS_ANSWERS, DEFAULT_SETTINGS, ReaderSettings
 from qa_backends.errors import InputError, UnknownBackend
 from qa_backends.paths import MODELS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RANDOM = "-random"
 """Behind the name of a family: its shapes, with random weights."""
@@ -166,6 +172,22 @@ _families = {
         ),
     )
 }
+
+
+def family_of(checkpoint: Path, name: str, title: str) -> Family:
+    """A family of that one checkpoint, a folder as this project makes them, which reads as its kind of model does.
+
+    Raises:
+        ArtefactError: there is no config, or it is of a kind that is not known.
+    """
+    config = read_config(checkpoint)
+    return Family(
+        name=name,
+        title=title,
+        checkpoints=(("baseline", Source(folder=checkpoint)),),
+        settings=architecture_of(config).reads(config),
+        kind=str(config["model_type"]),
+    )
 
 
 def families() -> list[Family]:

@@ -97,7 +97,7 @@ def usual(of: Family) -> tuple[str, ...]:
 def in_family(of: Family, name: str) -> str:
     """What a backend of the table is called in the family: of its smallest checkpoint, where it has not the row's, and
     of the plain graph, where its kind of model is not fused."""
-    row = replace(backend(name), checkpoint=_stand_in(of, backend(name).checkpoint))
+    row = replace(backend(name), checkpoint=_checkpoints(of, backend(name).checkpoint)[0])
     return (row if _fused(row, of) else replace(row, artefact=PLAIN_ONNX)).name
 
 
@@ -118,10 +118,6 @@ def _checkpoints(of: Family, row: str) -> list[str]:
         return [row]
     smaller = [name for name, _ in of.checkpoints if name != BASELINE]
     return sorted(smaller, key=lambda name: name != row) or [BASELINE]
-
-
-def _stand_in(of: Family, checkpoint: str) -> str:
-    return checkpoint if of.has(checkpoint) else of.smallest
 
 
 def _named(engine: type[Engine]) -> bool:

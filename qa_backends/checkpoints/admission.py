@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import named, read_config
-from qa_backends.checkpoints.manifest import WEIGHTS, shapes_of
+from qa_backends.checkpoints.manifest import shapes_of
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def admit(checkpoint: Path, most_bytes: int) -> dict[str, Any]:
             f"This model was not taught to find answers: it has no output layer '{head}' of {SPANS} rows. "
             "Fine-tune it first: python -m qa_backends train finetune --from FOLDER"
         )
-    taken = sum(_product(each) for each in shapes.values()) * BYTES_PER_PARAMETER
+    taken = sum(math.prod(each) for each in shapes.values()) * BYTES_PER_PARAMETER
     if taken > most_bytes:
         raise InputError(
             f"This model takes {taken / 1e9:.1f} GB once it is loaded, and models may take {most_bytes / 1e9:.1f} GB "
@@ -101,13 +103,6 @@ def _shapes(checkpoint: Path) -> dict[str, list[int]]:
             f"safetensors where you trust it: save_pretrained(FOLDER) writes {WEIGHTS}."
         )
     raise InputError(f"It holds no {WEIGHTS}. Name a folder that save_pretrained wrote a fine-tuned model to.")
-
-
-def _product(shape: list[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
 
 
 def _json(file: Path) -> dict[str, Any]:

@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qa_backends.checkpoints.files import CHECKPOINT_FILES, TOKENIZER_SETTINGS, WEIGHTS
+
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
 
-VOCABULARIES = ("vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "spm.model")
-"""What tokenizers were saved as before ``tokenizer.json``."""
 CARD = "README.md"
 """Where a model's makers say what it knows and what they measured."""
-WEIGHTS = "model.safetensors"
-FILES = ["config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-         CARD, *VOCABULARIES]  # fmt: skip
+FILES = [CARD, *CHECKPOINT_FILES, *TOKENIZER_SETTINGS]
 CONVERTER = "SFconvertbot"
 """The Hub's own account that offers safetensors copies; anybody else's pull request is not read."""
 UNREACHABLE, MISSING, PICKLED, SPLIT, TOO_LARGE = "unreachable", "missing", "pickled", "split", "too large"

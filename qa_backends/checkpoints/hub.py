@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.disk import keep_within_bound
-from qa_backends.checkpoints.download import FILES, MISSING, PICKLED, SPLIT, TOO_LARGE, UNREACHABLE, WEIGHTS
+from qa_backends.checkpoints.download import FILES, MISSING, PICKLED, SPLIT, TOO_LARGE, UNREACHABLE
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.errors import BackendUnavailable
 from qa_backends.paths import cache_root, write_whole
 
@@ -70,13 +71,11 @@ def fetch(
         with suppress(OSError):  # a folder that can only be read
             os.utime(found.folder)  # what was not used for longest is what goes when there is too much
         return found
-    from huggingface_hub.constants import HF_HUB_CACHE
-
     progress.say(f"looking for {repository} …")
     before = noted(repository, revision)
     wanted = ["--revision", pinned] if (pinned := before.revision if before else revision) else []
     wanted += [f"--most-bytes={most_bytes}", *(["--anonymous"] if anonymous else [])]
-    blobs = _blobs(Path(HF_HUB_CACHE).resolve(), repository)
+    blobs = _blobs(repository)
     there = {each.parent.name for each in blobs.parent.glob(f"snapshots/*/{WEIGHTS}")}
     try:
         answer = _downloaded(repository, wanted, progress)
@@ -92,28 +91,31 @@ def fetch(
             write_whole(_note(repository, each), json.dumps(asdict(found)) + "\n")
         keep_within_bound()
         return found
-    if answer.get("problem") == TOO_LARGE:
-        raise BackendUnavailable(
+    raise _refusal(repository, answer, remedy, most_bytes)
+
+
+def _refusal(repository: str, answer: dict[str, object], remedy: str, most_bytes: int) -> BackendUnavailable:
+    """Why nothing came, of what the downloading process answered."""
+    problem = str(answer.get("problem"))
+    if problem == TOO_LARGE:
+        return BackendUnavailable(
             f"{repository} takes {int(str(answer['bytes'])) / 1e9:.1f} GB, and downloads are limited to "
             f"{most_bytes / 1e9:g} GB here.",
             "Choose a smaller model, or raise the limit: QA_DOWNLOAD_GB.",
         )
-    if answer.get("problem") in REASONS:
-        raise BackendUnavailable(REASONS[str(answer["problem"])].format(repository), "Choose another model.")
-    if answer.get("problem") == PICKLED:
-        raise BackendUnavailable(f"{repository} holds no safetensors weights, and pickled ones are not read.", remedy)
-    why = RuntimeError(answer.get("why", "the download ended without a word"))
-    raise BackendUnavailable(f"The Hugging Face Hub could not be reached for {repository}.", remedy) from why
+    if problem in REASONS:
+        return BackendUnavailable(REASONS[problem].format(repository), "Choose another model.")
+    if problem == PICKLED:
+        return BackendUnavailable(f"{repository} holds no safetensors weights, and pickled ones are not read.", remedy)
+    refusal = BackendUnavailable(f"The Hugging Face Hub could not be reached for {repository}.", remedy)
+    refusal.__cause__ = RuntimeError(answer.get("why", "the download ended without a word"))
+    return refusal
 
 
 def _downloaded(repository: str, wanted: list[str], progress: Progress) -> dict[str, object]:
     """What the downloading process printed; it is ended when waiting for it ends early."""
-    from huggingface_hub.constants import HF_HUB_CACHE
-
-    module = "qa_backends.checkpoints.download"
-    cache = Path(HF_HUB_CACHE).resolve()
-    command = [sys.executable, "-m", module, str(cache), repository, *wanted]
-    blobs = _blobs(cache, repository)
+    blobs = _blobs(repository)
+    command = [sys.executable, "-m", "qa_backends.checkpoints.download", str(blobs.parents[1]), repository, *wanted]
     before, told = _size(blobs), time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=_import_root()) as process:  # noqa: S603 (our own module)
         try:
@@ -139,11 +141,12 @@ def _import_root() -> Path:
     return Path(__file__).resolve().parents[2]
 
 
-def _blobs(cache: Path, repository: str) -> Path:
-    """Where the Hub's client puts what it downloads."""
+def _blobs(repository: str) -> Path:
+    """Where the Hub's client puts what it downloads of a repository: two folders below its cache."""
+    from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.file_download import repo_folder_name
 
-    return cache / repo_folder_name(repo_id=repository, repo_type="model") / "blobs"
+    return Path(HF_HUB_CACHE).resolve() / repo_folder_name(repo_id=repository, repo_type="model") / "blobs"
 
 
 def _size(folder: Path) -> int:

@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.files import TOKENIZER_SETTINGS, WEIGHTS
 from qa_backends.errors import ArtefactError
 from qa_backends.paths import write_whole
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from qa_backends.checkpoints.architectures import Architecture
-
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
 
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 
@@ -55,10 +54,10 @@ def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object
     settings = read_config(checkpoint) | overrides
     architecture = architecture_of(settings)
     try:
-        weights = load_file(checkpoint / "model.safetensors")
+        weights = load_file(checkpoint / WEIGHTS)
     except (OSError, SafetensorError) as error:
         raise ArtefactError(
-            f"{checkpoint / 'model.safetensors'} cannot be read ({error}). Weights are read as safetensors only."
+            f"{checkpoint / WEIGHTS} cannot be read ({error}). Weights are read as safetensors only."
         ) from error
     model = architecture.model(settings, attention)
     renamed = {named(name, architecture): each for name, each in weights.items()}
@@ -97,8 +96,9 @@ def save_model(model: PreTrainedModel, folder: Path, *, tokenizer_from: Path, dt
     config = model.config.to_dict() | {"architectures": [type(model).__name__], "dtype": "float32"}
     config = {key: value for key, value in config.items() if key not in ("_name_or_path", "transformers_version")}
     write_whole(folder / "config.json", json.dumps(config, indent=1, sort_keys=True) + "\n")
-    for name in TOKENIZER_FILES:
+    for name in ("tokenizer.json", "vocab.txt", *TOKENIZER_SETTINGS):
         if (tokenizer_from / name).is_file() and tokenizer_from != folder:
             shutil.copyfile(tokenizer_from / name, folder / name)
-    save_file(weights, folder / "model.safetensors.partial", metadata={"format": "pt"})
-    (folder / "model.safetensors.partial").replace(folder / "model.safetensors")
+    partial = folder / f"{WEIGHTS}.partial"
+    save_file(weights, partial, metadata={"format": "pt"})
+    partial.replace(folder / WEIGHTS)

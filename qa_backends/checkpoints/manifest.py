@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -11,7 +12,7 @@ from importlib.metadata import packages_distributions, version
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture_of, parameter_counts
-from qa_backends.checkpoints.download import VOCABULARIES
+from qa_backends.checkpoints.files import CHECKPOINT_FILES, TOKENIZER_SETTINGS, WEIGHTS
 from qa_backends.checkpoints.load import read_config
 from qa_backends.errors import ArtefactError
 from qa_backends.paths import write_whole
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "manifest.json"
-WEIGHTS = "model.safetensors"
-CHECKPOINT_FILES = (WEIGHTS, "config.json", "tokenizer.json", *VOCABULARIES)
-"""All that decides what a checkpoint computes."""
-TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")
-"""What else decides it where ``tokenizer.json`` has yet to be made."""
 STORED = {"F16": "FP16", "BF16": "BF16", "F32": "FP32"}
 """Types of weights, by safetensors' names."""
 PACKAGES = ("torch", "transformers", "safetensors")
@@ -116,16 +112,9 @@ def stored_precision(checkpoint: Path) -> str:
     with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
         for name in weights.keys():  # noqa: SIM118 (not a mapping)
             part = weights.get_slice(name)
-            sizes[part.get_dtype()] = sizes.get(part.get_dtype(), 0) + _product(part.get_shape())
+            sizes[part.get_dtype()] = sizes.get(part.get_dtype(), 0) + math.prod(part.get_shape())
     most = max(sizes, key=lambda each: sizes[each])
     return STORED.get(most, most)
-
-
-def _product(shape: Iterable[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
 
 
 def intact(folder: Path) -> bool:

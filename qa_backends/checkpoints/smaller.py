@@ -6,7 +6,8 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from qa_backends.checkpoints.manifest import NAME, WEIGHTS, file_hash, read_manifest
+from qa_backends.checkpoints.files import WEIGHTS
+from qa_backends.checkpoints.manifest import NAME, file_hash, read_manifest
 from qa_backends.paths import cache_root, write_whole
 
 SAME = ("pack", "tokenizer")

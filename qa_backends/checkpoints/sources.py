@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints import random
 from qa_backends.checkpoints.cache import ensure, find
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.hub import Fetched, fetch, noted
 from qa_backends.checkpoints.manifest import NAME as MANIFEST
-from qa_backends.checkpoints.manifest import (
-    PACKAGES,
-    WEIGHTS,
-    content_hash,
-    file_hash,
-    manifest_of,
-    read_manifest,
-    versions_of,
-)
+from qa_backends.checkpoints.manifest import PACKAGES, content_hash, file_hash, manifest_of, read_manifest, versions_of
 from qa_backends.checkpoints.packing import pack_checkpoint, write_tokenizer
 from qa_backends.errors import ArtefactError
 
@@ -52,12 +45,6 @@ class Source:
         return self.repository is not None
 
 
-def download(source: Source, progress: Progress) -> None:
-    """Fetches what must come from the Hub, and nothing else; raises what ``hub.fetch`` raises."""
-    if source.repository is not None and ready(source) is None:
-        _fetch(source.repository, source, progress)
-
-
 def ready(source: Source) -> Path | None:
     """The checkpoint's folder, where nothing has to be downloaded, packed or drawn any more."""
     if source.shape is not None:
@@ -68,6 +55,17 @@ def ready(source: Source) -> Path | None:
         return local_folder(source)
     found = noted(source.repository, source.revision)  # what was packed of it does without the download itself
     return find(PACKED, _facts(source.repository, found)) if found else None
+
+
+def download(source: Source, progress: Progress) -> Path | None:
+    """What is ready, as ``ready`` says; where it is not, what must come from the Hub is fetched, and nothing else.
+
+    Raises what ``hub.fetch`` raises.
+    """
+    folder = ready(source)
+    if folder is None and source.repository is not None:
+        _fetch(source.repository, source, progress)
+    return folder
 
 
 def make_ready(source: Source, progress: Progress) -> Path:

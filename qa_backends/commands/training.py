@@ -13,10 +13,9 @@ from rich.table import Table
 
 from qa_backends import catalog
 from qa_backends.checkpoints import smaller
-from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
 from qa_backends.checkpoints.manifest import file_hash, read_manifest
-from qa_backends.checkpoints.sources import Source, make_ready, with_tokenizer
+from qa_backends.checkpoints.sources import make_ready, with_tokenizer
 from qa_backends.commands.runs import Chosen, of_a_run
 from qa_backends.commands.terminal import FamilyName, Json, bar, console, show, watched
 from qa_backends.errors import InputError
@@ -237,10 +236,7 @@ def _measure_held_out(made: Path, chosen: Chosen, start: Path) -> None:
     parts = chosen.parts
     if not parts.articles:
         return
-    config = read_config(made)
-    reads, kind = architecture_of(config).reads(config), str(config["model_type"])
-    trained = ((catalog.BASELINE, Source(folder=made)),)
-    of = catalog.Family("trained", "Just trained", trained, settings=reads, kind=kind)
+    of = catalog.family_of(made, "trained", "Just trained")
     answers = scoring.through(
         Runtime(progress=watched), of, catalog.backend(catalog.BASELINE), chosen.run.device, watched
     )

@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model
-from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, versions_of
+from qa_backends.checkpoints.manifest import file_hash, versions_of
 from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
 from qa_backends.errors import BackendUnavailable
 
@@ -61,14 +62,8 @@ class TorchEngine(Engine):
     def forward(self, windows: Windows) -> SpanLogits:
         import torch
 
-        arrays = [getattr(windows, name) for name in self._inputs]
         with torch.inference_mode():
-            inputs = [
-                torch.zeros(windows.input_ids.shape, dtype=torch.long, device=self._device)
-                if array is None
-                else torch.from_numpy(array).to(self._device)
-                for array in arrays
-            ]
+            inputs = [torch.from_numpy(each).to(self._device) for each in windows.inputs(self._inputs).values()]
             start, end = self._run(*inputs)
             return SpanLogits(start.float().cpu().numpy(), end.float().cpu().numpy())
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from qa_backends.checkpoints.manifest import WEIGHTS, file_hash
+from qa_backends.checkpoints.files import WEIGHTS
+from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
 
 if TYPE_CHECKING:

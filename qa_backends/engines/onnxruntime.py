@@ -12,7 +12,7 @@ import numpy as np
 
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
-from qa_backends.engines._onnx import FILE, OUTPUTS, feeds_of
+from qa_backends.engines._onnx import FILE, OUTPUTS
 from qa_backends.engines._replay import Replay
 from qa_backends.errors import ArtefactError, BackendUnavailable
 from qa_backends.limits import thread_count
@@ -116,7 +116,7 @@ class OnnxRuntime(Engine):
 
     def forward(self, windows: Windows) -> SpanLogits:
         assert self._session is not None
-        feeds = feeds_of(windows, self._inputs)
+        feeds = windows.inputs(self._inputs)
         if self._replay:
             return self._replay.run(feeds)
         if self._device == "cpu":

@@ -9,7 +9,7 @@ import numpy as np
 
 from qa_backends.checkpoints.manifest import file_hash, versions_of
 from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
-from qa_backends.engines._onnx import FILE, OUTPUTS, feeds_of
+from qa_backends.engines._onnx import FILE, OUTPUTS
 from qa_backends.errors import ArtefactError
 from qa_backends.limits import cpu_flags, thread_count
 
@@ -67,7 +67,7 @@ class OpenVino(Engine):
         self._inputs = [each.get_any_name() for each in self._compiled.inputs]
 
     def forward(self, windows: Windows) -> SpanLogits:
-        found = self._request.infer(feeds_of(windows, self._inputs))
+        found = self._request.infer(windows.inputs(self._inputs))
         start, end = (np.array(found[name]) for name in OUTPUTS)  # copies: the request keeps its buffers
         return SpanLogits(start, end)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import Engine, Ran, SpanLogits, Windows
-from qa_backends.engines._onnx import FILE, OUTPUTS, feeds_of
+from qa_backends.engines._onnx import FILE, OUTPUTS
 from qa_backends.errors import BackendFailed, BackendUnavailable
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Triton(Engine):
         return MessageToDict(answer, preserving_proto_field_name=True).get(field, [])
 
     def forward(self, windows: Windows) -> SpanLogits:
-        feeds = feeds_of(windows, self._inputs)
+        feeds = windows.inputs(self._inputs)
         parts = [self._ask(feeds, first) for first in range(0, windows.n_windows, self._most)]
         start, end = (np.concatenate(each) for each in zip(*parts, strict=True))
         return SpanLogits(start, end)

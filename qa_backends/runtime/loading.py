@@ -152,8 +152,7 @@ class Runtime:
             raise refusal
         with translated(f"{family.name}/{backend.name}", "getting ready"):
             source = family.source(backend.checkpoint)
-            sources.download(source, progress)
-            checkpoint = sources.ready(source)
+            checkpoint = sources.download(source, progress)
             if checkpoint is None:
                 with self.turn(device, progress):
                     checkpoint = _checkpoint(source, progress)
@@ -273,9 +272,8 @@ def check_device(device: str) -> None:
 
 def _checkpoint(source: Source, progress: Progress) -> Path:
     """The checkpoint's folder; what has to be downloaded comes on the caller's thread, packing on the engines'."""
-    if (folder := sources.ready(source)) is not None:
+    if (folder := sources.download(source, progress)) is not None:
         return folder
-    sources.download(source, progress)
     return on_engine_thread(lambda: sources.make_ready(source, progress))
 
 

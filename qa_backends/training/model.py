@@ -51,20 +51,21 @@ def compiled(model: PreTrainedModel) -> Callable[..., Any]:
     return torch.compile(model, dynamic=True)
 
 
-def inputs_of(model: PreTrainedModel, batch: Batch) -> dict[str, torch.Tensor]:
-    """What of the batch's inputs the model takes."""
-    return {name: batch.inputs[name] for name in architecture_of(model.config).inputs(model) if name in batch.inputs}
+def taking(model: PreTrainedModel) -> Callable[[Batch], dict[str, torch.Tensor]]:
+    """What picks those of a batch's inputs that the model takes."""
+    names = architecture_of(model.config).inputs(model)
+    return lambda batch: {name: batch.inputs[name] for name in names if name in batch.inputs}
 
 
 def runner(model: PreTrainedModel, device: str, *, compiling: bool = True) -> Callable[[Batch], Logits]:
     """The model's start and end logits ``[n, seq_len]`` of a batch, computed under bfloat16 autocast."""
     import torch
 
-    forward = compiled(model) if compiling else model
+    forward, inputs_of = compiled(model) if compiling else model, taking(model)
 
     def run(batch: Batch) -> Logits:
         with torch.autocast(device, torch.bfloat16):
-            out = forward(**inputs_of(model, batch))
+            out = forward(**inputs_of(batch))
         return out.start_logits, out.end_logits
 
     return run

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture, architecture_of, known
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.hub import fetch
 from qa_backends.checkpoints.load import load_model, read_config, save_model
-from qa_backends.checkpoints.manifest import NAME, WEIGHTS, file_hash, manifest_of, read_manifest
+from qa_backends.checkpoints.manifest import NAME, file_hash, manifest_of, read_manifest
 from qa_backends.checkpoints.sources import with_tokenizer
 from qa_backends.errors import InputError
 

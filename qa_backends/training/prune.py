@@ -17,8 +17,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import save_model
-from qa_backends.checkpoints.manifest import WEIGHTS, file_hash
+from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
 from qa_backends.training.latency import choose_by_time
 from qa_backends.training.loop import train

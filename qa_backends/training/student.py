@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import save_model
-from qa_backends.checkpoints.manifest import WEIGHTS, file_hash
+from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.checkpoints.packing import keep_layers
 from qa_backends.errors import InputError
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
-from qa_backends.training.model import compiled, inputs_of, learned, runner, span_loss, trainable
+from qa_backends.training.model import compiled, learned, runner, span_loss, taking, trainable
 from qa_backends.training.provenance import weights_of, with_known_layers
 
 if TYPE_CHECKING:
@@ -146,11 +147,11 @@ class Distilling:
         """Hidden states ``[n, seq_len, hidden]``: the embeddings', and those behind every layer."""
         import torch
 
-        run = compiled(model)
+        run, inputs_of = compiled(model), taking(model)
 
         def hidden(batch: Batch) -> Hidden:
             with torch.autocast(self._run.device, torch.bfloat16):
-                found: Hidden = run(**inputs_of(model, batch), output_hidden_states=True).hidden_states
+                found: Hidden = run(**inputs_of(batch), output_hidden_states=True).hidden_states
             return found
 
         return hidden

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,13 +19,7 @@ if TYPE_CHECKING:
     Open = Callable[..., Page]
 
 
-@pytest.fixture(autouse=True)
-def afterwards() -> Iterator[None]:
-    """The catalogue as it was."""
-    yield
-    for each in catalog.families():
-        if each.own:
-            catalog.forget(each.name)
+pytestmark = pytest.mark.usefixtures("own_forgotten")
 
 
 def load(page: Page, folder: Path) -> None:

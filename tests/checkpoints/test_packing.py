@@ -9,8 +9,9 @@ import torch
 from helpers import random_bert
 
 from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model, save_model
-from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, read_manifest
+from qa_backends.checkpoints.manifest import file_hash, read_manifest
 from qa_backends.checkpoints.packing import pack, pack_checkpoint
 
 if TYPE_CHECKING:

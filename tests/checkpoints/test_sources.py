@@ -14,8 +14,9 @@ from qa_backends import catalog
 from qa_backends.artefacts.steps import chain_of
 from qa_backends.checkpoints import sources
 from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model, save_model
-from qa_backends.checkpoints.manifest import WEIGHTS, read_manifest
+from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import Source
 from qa_backends.contract import Query
 from qa_backends.errors import ArtefactError, BackendUnavailable

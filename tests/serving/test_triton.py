@@ -25,7 +25,6 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig, ModelInstanceGroup
 
 from qa_backends import catalog
 from qa_backends.contract import Query
-from qa_backends.engines._onnx import feeds_of
 from qa_backends.engines.triton import ARTEFACT, WAYS, Triton, inputs_of
 from qa_backends.errors import BackendFailed, BackendUnavailable, InputError
 from qa_backends.progress import UNWATCHED
@@ -226,7 +225,7 @@ def test_questions_of_many_clients_share_the_servers_batches(server: Running, ru
 
     def ask(number: int) -> float:
         client = tritonclient.grpc.InferenceServerClient(server.url("grpc").removeprefix("grpc://"))
-        feeds = feeds_of(asked[number % 8], ["input_ids", "attention_mask", "token_type_ids"])
+        feeds = asked[number % 8].inputs(["input_ids", "attention_mask", "token_type_ids"])
         inputs = inputs_of(tritonclient.grpc, feeds)
         found = [client.infer("pruned-ort-fp16", inputs).as_numpy("start_logits") for _ in range(8)]
         return max(float(np.abs(each - expected[number % 8].start).max()) for each in found)

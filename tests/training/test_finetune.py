@@ -9,8 +9,9 @@ import torch
 from helpers import BASELINE, random_bert
 
 from qa_backends import limits
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model
-from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, read_manifest
+from qa_backends.checkpoints.manifest import file_hash, read_manifest
 from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.progress import UNWATCHED

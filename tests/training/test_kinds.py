@@ -22,19 +22,13 @@ from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     Train = Callable[..., int]
 
 
-@pytest.fixture(autouse=True)
-def afterwards() -> Iterator[None]:
-    """The catalogue as it was."""
-    yield
-    for each in catalog.families():
-        if each.own:
-            catalog.forget(each.name)
+pytestmark = pytest.mark.usefixtures("own_forgotten")
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 import torch
 from helpers import BASELINE, random_bert
 
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model
-from qa_backends.checkpoints.manifest import WEIGHTS
 from qa_backends.checkpoints.packing import keep_layers
 from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS

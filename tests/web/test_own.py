@@ -63,20 +63,16 @@ def loaded(made: OwnModel, wanted: str, **headers: str) -> list[tuple[Any, ...]]
     return list(made.load(wanted, "cpu", request))
 
 
+@pytest.mark.usefixtures("own_forgotten")
 def test_a_folder_is_chosen_in_every_tab_with_its_usual_backends_ticked(tmp_path: Path) -> None:
     folder = checkpoint_of("roberta", tmp_path / "<b>mine", seed=77)
-    try:
-        *_, (status, stop, first, *others, backends) = loaded(field(Allowed(hub=True, folders=True)), str(folder))
-        assert "&lt;b&gt;mine" in status and "<b>" not in status
-        assert stop.visible is False
-        family = catalog.family(first.value)
-        assert family.own
-        assert all(family.name in [name for _, name in each.choices] for each in (first, *others))
-        assert backends.value == ["baseline", "baseline-ort-fp16"]
-    finally:
-        for each in catalog.families():
-            if each.own:
-                catalog.forget(each.name)
+    *_, (status, stop, first, *others, backends) = loaded(field(Allowed(hub=True, folders=True)), str(folder))
+    assert "&lt;b&gt;mine" in status and "<b>" not in status
+    assert stop.visible is False
+    family = catalog.family(first.value)
+    assert family.own
+    assert all(family.name in [name for _, name in each.choices] for each in (first, *others))
+    assert backends.value == ["baseline", "baseline-ort-fp16"]
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,7 @@ def _feeds(windows: Windows, names: list[str], progress: Progress, what: str) ->
     for number in range(windows.n_windows):
         if number % TOLD_EVERY == 0:
             progress.say(f"calibrating INT8, {what}: {number} of {windows.n_windows} texts …")
-        window = windows.select(np.array([number]))
-        yield {name: np.ascontiguousarray(getattr(window, name)) for name in names}
+        yield windows.select(np.array([number])).inputs(names)
 
 
 STEP = Step(

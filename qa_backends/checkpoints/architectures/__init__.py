@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -193,9 +194,7 @@ def parameter_counts(of: Architecture, shapes: Mapping[str, Iterable[int]]) -> t
     """Parameters in all, and those of the encoder's layers (without embeddings and output layer)."""
     total = encoder = 0
     for name, shape in shapes.items():
-        count = 1
-        for size in shape:
-            count *= size
+        count = math.prod(shape)
         total += count
         encoder += count if of.in_encoder(name) else 0
     return total, encoder

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model
-from qa_backends.checkpoints.manifest import WEIGHTS, file_hash, versions_of
+from qa_backends.checkpoints.manifest import file_hash, versions_of
 from qa_backends.contract import Ran, StageTimes
 from qa_backends.runtime.turns import on_engine_thread
 

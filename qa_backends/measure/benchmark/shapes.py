@@ -10,9 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.artefacts.build import discard
-from qa_backends.catalog import BASELINE, Family
+from qa_backends.catalog import BASELINE, Family, family_of
 from qa_backends.checkpoints.random import draw
-from qa_backends.checkpoints.sources import Source
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.quality.datasets import own_questions
@@ -76,7 +75,7 @@ def _drawn(config: Mapping[str, Any], shape: Shape, root: Path) -> Family:
     folder = root / f"{heads}-heads-{columns}-columns"
     settings = {"heads": heads, "columns": columns}
     draw({**config, "pruned_heads": pruned, "intermediate_sizes": [columns] * layers}, folder, settings)
-    return Family(folder.name, folder.name, ((BASELINE, Source(folder=folder)),))
+    return family_of(folder, folder.name, folder.name)
 
 
 def _folder(family: Family) -> Path:

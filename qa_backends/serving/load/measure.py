@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from qa_backends.engines._onnx import feeds_of
 from qa_backends.engines.triton import Triton, inputs_of
 from qa_backends.errors import BackendFailed, QAError
 from qa_backends.measure.benchmark.inputs import queries_of_length
@@ -215,7 +214,7 @@ def _infer_body(asked: Asked, query: Query) -> tuple[bytes, int]:
     import tritonclient.http as library
 
     windows = asked.runtime.reader(asked.family).prepare(query).windows
-    feeds = feeds_of(windows, ("input_ids", "attention_mask", "token_type_ids"))
+    feeds = windows.inputs(("input_ids", "attention_mask", "token_type_ids"))
     body, length = library.InferenceServerClient.generate_request_body(inputs_of(library, feeds))
     return bytes(body), int(length)
 

@@ -99,7 +99,8 @@ def as_shell(question: str, context: str, family: str, backends: Sequence[str], 
 
 def as_deployed(family: str, backend: str, device: str) -> str:
     """Lines that put one backend to use: a folder of its own, an HTTP interface, a line in a program."""
-    chosen, option, place = catalog.backend(backend), *catalog.chosen_by(family)
+    chosen = catalog.backend(backend)
+    option, place = catalog.chosen_by(family)
     here = shlex.join([option, place, "--device", device])
     in_python = f"model={place!r}" if option == "--model" else f"family={place!r}"
     away = (

@@ -12,6 +12,7 @@ ASSETS = next((each for each in (_HERE / "assets", _HERE.parent / "assets") if e
 MODELS = ASSETS / "models"
 EXAMPLES = ASSETS / "examples.json"
 OWN_QUESTIONS = ASSETS / "questions.json"
+EVERYDAY_QUESTIONS = ASSETS / "questions-2.json"
 CALIBRATION = ASSETS / "calibration.json"
 SHAPES = ASSETS / "shapes.json"
 STYLE = ASSETS / "style.css"

@@ -39,7 +39,8 @@ app = typer.Typer()
 @app.command()
 def evaluate(
     data: Annotated[
-        str, typer.Option("--data", help="A SQuAD-format file, plain or .xz; or `own`, or `squad-v2-dev` (downloaded).")
+        str,
+        typer.Option("--data", help="A SQuAD-format file, or `own`, `everyday`, `squad-v2-dev` (downloaded)."),
     ],
     backend: BackendName = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random part of so many questions.")] = None,

@@ -69,7 +69,8 @@ def test_results_that_ship_are_shown_with_machine_and_date(page: Page) -> None:
     for said in ("Ships with the app", "11,873 questions of SQuAD v2.0 dev", "all 294 questions that ship", "only to"):
         assert said in caption, said
     shown = page.locator("#qa-accuracy-table tbody tr").all_inner_texts()
-    assert all(sum(data in each for each in shown) >= 5 for data in ("SQuAD", "other texts")), "the main ones on both"
+    for data in ("SQuAD", "other texts", "everyday texts"):
+        assert sum(data in each for each in shown) >= 5, f"the main ones on {data}"
 
 
 def test_a_benchmark_is_started_watched_stopped_and_downloaded(page: Page, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from measure.invented import quality_record
 
-from qa_backends.measure.quality.datasets import OWN, SQUAD_V2_DEV, sha256_of
+from qa_backends.measure.quality.datasets import EVERYDAY, OWN, SQUAD_V2_DEV, sha256_of
 from qa_backends.measure.results.records import QualityRecord
 from qa_backends.measure.timing.statistics import Difference, Interval
 from qa_backends.web.accuracy import html
@@ -73,11 +73,11 @@ def test_a_baseline_is_not_compared_with_itself_and_names_are_no_markup() -> Non
 
 def test_what_ships_stands_one_data_set_beside_the_other() -> None:
     records = shipped()
-    sets = [sha256_of(SQUAD_V2_DEV), sha256_of(OWN)]
-    assert [each.data_sha256 for each in records[:4]] == sets * 2
-    assert [each.name for each in records[:4]] == ["baseline", "baseline", "pruned", "pruned"]
+    names = (SQUAD_V2_DEV, OWN, EVERYDAY)
+    assert [each.data_sha256 for each in records[:6]] == [sha256_of(each) for each in names] * 2
+    assert [each.name for each in records[:6]] == ["baseline"] * 3 + ["pruned"] * 3
     lines = shipped_commands(records).splitlines()
-    assert sum("--data squad-v2-dev" in each for each in lines) == sum("--data own" in each for each in lines) == 2
+    assert [sum(f"--data {name} " in each for each in lines) for name in names] == [2, 2, 2]
 
 
 def test_what_is_chosen_is_said_in_a_line() -> None:

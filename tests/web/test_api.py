@@ -34,7 +34,7 @@ def test_ask_gives_the_comparison(client: Client) -> None:
     assert [card["backend"] for card in found["cards"]] == ["baseline", "pruned"]
     assert all(card["answer"] in TEXT and card["latency_ms"] > 0 for card in found["cards"])
     assert found["question"] == QUESTION and found["tokens"] > 0
-    assert {each["title"] for each in found["cards"][1]["quality"]} == {"SQuAD", "other texts"}
+    assert {each["title"] for each in found["cards"][1]["quality"]} == {"SQuAD", "other texts", "everyday texts"}
 
 
 @pytest.mark.parametrize(

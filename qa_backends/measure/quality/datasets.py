@@ -1,4 +1,4 @@
-"""Question sets to measure quality on: the project's own, SQuAD v2.0 dev from its official address, any SQuAD file."""
+"""Question sets to measure quality on: the project's own two, SQuAD v2.0 dev from its official address, any file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from qa_backends.errors import BackendUnavailable, InputError
-from qa_backends.paths import OWN_QUESTIONS, cache_root
+from qa_backends.paths import EVERYDAY_QUESTIONS, OWN_QUESTIONS, cache_root
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.squad import parse_squad, read_squad, unpacked
 
@@ -21,15 +21,20 @@ if TYPE_CHECKING:
     from qa_backends.progress import Progress
     from qa_backends.squad import Question
 
-OWN, SQUAD_V2_DEV = "own", "squad-v2-dev"
+OWN, EVERYDAY, SQUAD_V2_DEV = "own", "everyday", "squad-v2-dev"
 """What data sets are called where they are asked for; anything else is a path."""
-TITLES = {SQUAD_V2_DEV: "SQuAD", OWN: "other texts"}
-"""What people call the sets whose figures ship, in the order they are shown: what was trained for, and all else."""
+TITLES = {SQUAD_V2_DEV: "SQuAD", OWN: "other texts", EVERYDAY: "everyday texts"}
+"""What people call the sets whose figures ship, in the order they are shown: what was trained for, well-written texts
+of other kinds, and letters, manuals, chat and the like with their slang and slips."""
+SHIPPED = {OWN: OWN_QUESTIONS, EVERYDAY: EVERYDAY_QUESTIONS}
+"""Those that ship, written for the project."""
 SQUAD_DEV = "dev-v2.0.json"
 SQUAD_DEV_URL = f"https://rajpurkar.github.io/SQuAD-explorer/dataset/{SQUAD_DEV}"
 SQUAD_DEV_SHA256 = "80a5225e94905956a6446d296ca1093975c4d3b3260f1d6c8f68bc2ab77182d8"
 """Of the official file, whose git blob in the SQuAD-explorer repository is c6fa1a89a12c90b7fbfa8f6fb437cfff27af41ca."""
 SQUAD_DEV_BYTES, SQUAD_DEV_QUESTIONS = 4_370_528, 11_873
+DATA_FILES = {SQUAD_V2_DEV: SQUAD_DEV, **{name: path.name for name, path in SHIPPED.items()}}
+"""What the files of the sets in ``TITLES`` are called."""
 TIMEOUT_S = 30
 PIECE_BYTES = 64 * 1024
 
@@ -51,18 +56,24 @@ def own_questions() -> list[Question]:
 @cache
 def sha256_of(name: str) -> str:
     """Of the contents of one of the sets in ``TITLES``, without downloading any."""
-    return SQUAD_DEV_SHA256 if name == SQUAD_V2_DEV else read_set(OWN_QUESTIONS).sha256
+    return read_set(SHIPPED[name]).sha256 if name in SHIPPED else SQUAD_DEV_SHA256
+
+
+@cache
+def count_of(name: str) -> int:
+    """Questions of one of the sets in ``TITLES``, without downloading any."""
+    return len(read_set(SHIPPED[name]).questions) if name in SHIPPED else SQUAD_DEV_QUESTIONS
 
 
 def data_set(wanted: str, progress: Progress) -> DataSet:
-    """The project's own set ("own"), SQuAD v2.0 dev ("squad-v2-dev"), or the SQuAD-format file at that path.
+    """One of the project's own sets ("own", "everyday"), SQuAD v2.0 dev ("squad-v2-dev"), or the file at that path.
 
     Raises:
         InputError: no such file, not in SQuAD format, or without questions.
         BackendUnavailable: SQuAD v2.0 dev is not here yet and cannot be downloaded.
     """
-    if wanted == OWN:
-        return read_set(OWN_QUESTIONS)
+    if wanted in SHIPPED:
+        return read_set(SHIPPED[wanted])
     return read_set(squad_dev(progress)) if wanted == SQUAD_V2_DEV else read_set(Path(wanted))
 
 

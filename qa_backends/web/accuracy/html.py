@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from qa_backends.catalog import BASELINE
 from qa_backends.measure.quality.datasets import (
+    EVERYDAY,
     OWN,
     SQUAD_DEV_QUESTIONS,
     SQUAD_V2_DEV,
-    own_questions,
+    count_of,
     sha256_of,
 )
 from qa_backends.web.shared.html import engine_of, ran_in_full
@@ -137,7 +138,9 @@ def _described(record: QualityRecord) -> str:
     if record.data_sha256 == sha256_of(SQUAD_V2_DEV):
         return f"{part} {SQUAD_DEV_QUESTIONS:,} questions of SQuAD v2.0 dev, on Wikipedia"
     if record.data_sha256 == sha256_of(OWN):
-        return f"{part} {len(own_questions()):,} questions that ship with the app, on texts of other kinds"
+        return f"{part} {count_of(OWN):,} questions that ship with the app, on texts of other kinds"
+    if record.data_sha256 == sha256_of(EVERYDAY):
+        return f"{part} {count_of(EVERYDAY):,} more of the app's, on letters, manuals, chat, reviews and recipes"
     return f"{part} questions in the file"
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.measure.quality.datasets import (
+    EVERYDAY,
     OWN,
     SQUAD_DEV_BYTES,
     SQUAD_DEV_QUESTIONS,
     SQUAD_V2_DEV,
     TITLES,
-    own_questions,
+    count_of,
     sha256_of,
 )
 from qa_backends.measure.quality.evaluation import Differing, Evaluated, differences
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
 
 OWN_FILE = "file"
 DATA = (
-    (f"The app's own {len(own_questions())} questions", OWN),
+    (f"The app's own {count_of(OWN)} questions", OWN),
+    (f"The app's {count_of(EVERYDAY)} on everyday texts", EVERYDAY),
     (f"SQuAD v2.0 dev, {SQUAD_DEV_QUESTIONS:,} questions ({SQUAD_DEV_BYTES / 1e6:.1f} MB, downloaded on first use)",
      SQUAD_V2_DEV),
     ("A SQuAD-format file of mine", OWN_FILE),
 )  # fmt: skip
 SAID = {
-    OWN: f"the app's own {len(own_questions())} questions",
+    OWN: f"the app's own {count_of(OWN)} questions",
+    EVERYDAY: f"the app's {count_of(EVERYDAY)} questions on everyday texts",
     SQUAD_V2_DEV: f"the {SQUAD_DEV_QUESTIONS:,} questions of SQuAD v2.0 dev",
     OWN_FILE: "the questions of a file of mine",
 }

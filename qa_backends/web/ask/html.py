@@ -159,7 +159,7 @@ def _row(card: Card, view: Comparison, sets: Sequence[str], slowest: float, fact
         f'<div class="qa-bar"><div class="qa-track"><div class="qa-fill" style="width:{width:.2f}%;{motion}">{parts}'
         f"</div>{_wait(card, slowest)}</div><b>{milliseconds(card.latency_ms)}</b></div>"
         f'<div class="qa-ratio">{escape(_ratio(card, view))}</div>'
-        f"{''.join(_known(card, each, view.device) for each in sets)}"
+        f'<div class="qa-sets">{"".join(_known(card, each, view.device) for each in sets)}</div>'
         f"{''.join(map(_notice, card.notices))}"
         f"<details><summary>what ran</summary><p>{escape(_what_ran(card))}</p></details></li>"
     )
@@ -189,7 +189,7 @@ def _known(card: Card, title: str, device: str) -> str:
         return '<div class="qa-f1"></div>'
     elsewhere = "" if known.device == device else f", on the {device_title(known.device)}"
     agrees = "" if known.agreement is None else f" <span>agrees {known.agreement:.0f} %</span>"
-    said = f'<span class="qa-unseen">F1 on {escape(title)} </span>'
+    said = f'<span class="qa-unseen">F1, {escape(title)} </span>'
     return f'<div class="qa-f1"><b>{said}{known.f1:.1f}</b>{escape(elsewhere)}{agrees}</div>'
 
 

@@ -51,7 +51,10 @@ HOW_TO_READ = (
     f"ratio to the baseline is known within 5 %, or for {LIVE_SECONDS:.0f} seconds. A range such as “3.2 to 3.6 times” "
     "holds the true ratio with 95 % confidence; of several backends the fastest is named, with a range wide enough for "
     "all of them at once; where it holds 1, it is a tie. F1 is the mean overlap, in words, of a backend's answers with "
-    "people's on SQuAD v2.0 dev, in percent; its difference to the baseline's is over the same questions."
+    "people's, in percent, on SQuAD v2.0 dev and on two sets of questions written for this app: on well-written texts "
+    "of other kinds, and on everyday ones such as letters, manuals and chat. Its difference to the baseline's is over "
+    "the same questions. How confident an answer is, under “what ran”, is what the model says of itself: on texts "
+    "unlike Wikipedia it says too much, and the model card tells by how much."
 )
 LINK_NOTE = (
     "The address bar holds your question: copy it to share the question. "

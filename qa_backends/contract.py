@@ -47,6 +47,8 @@ class ReaderSettings:
     max_answer_tokens: int = 30
     null_threshold: float = 0.0
     """No answer when ``null_score - score > null_threshold``."""
+    temperature: float = 1.0
+    """What scores are divided by before they become a confidence (Guo et al. 2017); it changes no answer."""
 
     @property
     def always_answers(self) -> bool:
@@ -142,7 +144,7 @@ class Answer:
     ``score`` is start logit + end logit of the best span over all windows, ``null_score`` the same of "no answer" (the
     ``[CLS]`` token), its minimum over windows (Devlin et al. 2019, section 4.3). ``span`` is ``None`` and ``text``
     empty when the text holds no answer: a result, not an error. ``confidence`` in 0..1 is the softmax, over every
-    window's best spans and the null score, of the one chosen.
+    window's best spans and the null score, of the one chosen, at the checkpoint's temperature.
     """
 
     text: str

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
-from qa_backends.checkpoints.sources import Source, commit_of
+from qa_backends.checkpoints.manifest import temperature_of
+from qa_backends.checkpoints.sources import Source, commit_of, ready
 from qa_backends.contract import ALWAYS_ANSWERS, DEFAULT_SETTINGS, ReaderSettings
 from qa_backends.errors import InputError, UnknownBackend
 from qa_backends.paths import MODELS
@@ -51,6 +52,12 @@ class Family:
     own: str = ""
     download_mb: int = 0
     published: tuple[tuple[str, Published], ...] = ()
+
+    def reads(self, checkpoint: str) -> ReaderSettings:
+        """How answers are read of one of its checkpoints: as the family reads, and at the checkpoint's own temperature,
+        which is known once that is ready."""
+        folder = ready(self.source(checkpoint))
+        return replace(self.settings, temperature=temperature_of(folder)) if folder else self.settings
 
     @property
     def random(self) -> bool:

@@ -35,7 +35,7 @@ class Manifest:
     the CPU, relative to the parent's largest logit where that is above 1; ``None`` where training, not conversion, made
     it. ``agreement`` is how often, from 0 to 1, the answers to the shipped questions are the parent's on the machine
     that built it, of steps that must keep the answers and not the logits. ``precision`` is that of the stored weights,
-    read off the files. ``files`` are SHA-256 hashes.
+    read off the files. ``files`` are SHA-256 hashes. ``temperature`` is a checkpoint's, see ``ReaderSettings``.
     """
 
     step: str
@@ -48,6 +48,7 @@ class Manifest:
     fused_ops: dict[str, int] = field(default_factory=dict)
     largest_logit_difference: float | None = None
     agreement: float | None = None
+    temperature: float = 1.0
     settings: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
@@ -74,6 +75,7 @@ def manifest_of(
     parent: str | None,
     settings: dict[str, Any],
     difference: float | None = None,
+    temperature: float = 1.0,
 ) -> Manifest:
     """The manifest of a checkpoint that was just saved to ``folder``."""
     total, encoder = count_parameters(folder)
@@ -86,9 +88,19 @@ def manifest_of(
         encoder_parameters=encoder,
         files={name: file_hash(folder / name) for name in CHECKPOINT_FILES if (folder / name).is_file()},
         largest_logit_difference=difference,
+        temperature=temperature,
         settings=settings,
         versions=versions_of(PACKAGES),
     )
+
+
+def temperature_of(folder: Path) -> float:
+    """That of the checkpoint's confidence; 1 where it was never fitted, or the folder is somebody else's."""
+    try:
+        found = read_manifest(folder).temperature
+    except ArtefactError:
+        return 1.0
+    return found if isinstance(found, float) and found > 0 else 1.0
 
 
 def count_parameters(checkpoint: Path) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""``train``: fine-tune, time shapes, prune, distil, pack."""
+"""``train``: fine-tune, time shapes, prune, distil, calibrate, pack."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from qa_backends.checkpoints import smaller
 from qa_backends.checkpoints.load import read_config
 from qa_backends.checkpoints.manifest import file_hash, read_manifest
 from qa_backends.checkpoints.sources import make_ready, with_tokenizer
+from qa_backends.commands.calibrating import calibrate, fit_temperature
 from qa_backends.commands.runs import Chosen, of_a_run
 from qa_backends.commands.terminal import FamilyName, Json, bar, console, show, watched
 from qa_backends.errors import InputError
@@ -23,7 +24,7 @@ from qa_backends.errors import InputError
 if TYPE_CHECKING:
     from qa_backends.training.loop import OnStep, StepReport
 
-app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, pack.")
+app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, calibrate, pack.")
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -155,6 +156,9 @@ def _baseline(family: str | None) -> Path:
     return make_ready(catalog.family(family or catalog.default_family()).source(catalog.BASELINE), watched)
 
 
+app.command("calibrate")(calibrate)
+
+
 @app.command("latency")
 def latency(
     out: Annotated[Path, typer.Option("--out", help="The file to write, for prune --latency-table.")],
@@ -251,6 +255,7 @@ def _measure_held_out(made: Path, chosen: Chosen, start: Path) -> None:
     }
     facts |= {each: getattr(found, each) for each in ("exact", "f1", "has_ans_f1", "no_ans_f1")}
     add_to_manifest(made, {"held_out": facts})
+    fit_temperature(made, of, catalog.backend(catalog.BASELINE), chosen.run.device, parts, {}, start)
 
 
 def _made(folder: Path, as_json: bool) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from qa_backends.contract import Answer, FloatArray, Query, ReaderSettings, Span, SpanLogits, Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,19 +31,29 @@ def decode(query: Query, windows: Windows, logits: SpanLogits, settings: ReaderS
     Raises:
         ValueError: the logits are infinite or not numbers, as after an overflow in FP16.
     """
-    null_score = float((logits.start[:, 0] + logits.end[:, 0]).min())
+    null = null_score(logits)
     scores = best_spans(windows, logits, settings)
     if not scores and np.isfinite(logits.start[windows.answerable]).all():
-        return Answer("", None, float("-inf"), null_score, 1.0)
-    if not scores or not math.isfinite(null_score):
+        return Answer("", None, float("-inf"), null, 1.0)
+    if not scores or not math.isfinite(null):
         raise ValueError("the model's logits are not finite")
-    (start, end), score = min(scores.items(), key=lambda each: (-each[1], each[0]))  # of equals the first and shortest
-    answered = null_score - score <= settings.null_threshold
-    confidence = _share(score if answered else null_score, [*scores.values(), null_score])
+    (start, end), score = best_of(scores)
+    answered = null - score <= settings.null_threshold
+    confidence = _share(score if answered else null, [*scores.values(), null], settings.temperature)
     if not answered:
-        return Answer("", None, score, null_score, confidence)
+        return Answer("", None, score, null, confidence)
     span = Span(start, whole_character(query.context, end))
-    return Answer(query.context[span.start : span.end], span, score, null_score, confidence)
+    return Answer(query.context[span.start : span.end], span, score, null, confidence)
+
+
+def null_score(logits: SpanLogits) -> float:
+    """Of "no answer", by the window that speaks for it least (Devlin et al. 2019, section 4.3)."""
+    return float((logits.start[:, 0] + logits.end[:, 0]).min())
+
+
+def best_of(scores: Mapping[tuple[int, int], float]) -> tuple[tuple[int, int], float]:
+    """The span of the highest score, with that; of equals the first, and of these the shortest."""
+    return min(scores.items(), key=lambda each: (-each[1], each[0]))
 
 
 def best_spans(windows: Windows, logits: SpanLogits, settings: ReaderSettings) -> dict[tuple[int, int], float]:
@@ -96,10 +106,11 @@ def _top_of(
                 yield window, first, first + length, score
 
 
-def _share(score: float, against: Sequence[float]) -> float:
+def _share(score: float, against: Sequence[float], temperature: float) -> float:
     """``score``'s part of a softmax over ``against``, which holds it."""
     highest = max(against)
-    return math.exp(score - highest) / math.fsum(math.exp(each - highest) for each in against)
+    whole = math.fsum(math.exp((each - highest) / temperature) for each in against)
+    return math.exp((score - highest) / temperature) / whole
 
 
 def whole_character(context: str, end: int) -> int:

@@ -240,9 +240,9 @@ class Runtime:
         return read_manifest(self._artefact(family, backend, device, progress)).parameters * BYTES_PER_PARAMETER
 
     def _load(self, family: Family, backend: Backend, device: str, progress: Progress) -> Loaded:
-        reader = self.reader(family, progress)
         artefact = used(self._artefact(family, backend, device, progress))
         used(_checkpoint(family.source(backend.checkpoint), progress))
+        reader = self.reader(family, progress).with_settings(family.reads(backend.checkpoint))
         engine = backend.engine_class(dict(backend.options))
         progress.say(f"loading {family.name}/{backend.name} on {device} …")
         cost = on_engine_thread(lambda: load_measured(engine, artefact, device))

@@ -112,7 +112,7 @@ def _write_graph(artefact: Path, file: Path, *, upcasting: bool) -> None:
 
 
 def _settings(family: Family, backend: Backend, device: str, folder: Path) -> dict[str, Any]:
-    reads = family.settings
+    reads = family.reads(backend.checkpoint)
     assert backend.engine_class.portable
     package = backend.engine_class.portable[device == "cuda"]
     return {
@@ -127,6 +127,7 @@ def _settings(family: Family, backend: Backend, device: str, folder: Path) -> di
         "max_question_tokens": reads.max_question_tokens,
         "max_answer_tokens": reads.max_answer_tokens,
         "null_threshold": reads.null_threshold,
+        "temperature": reads.temperature,
         "model_sha256": file_hash(folder / FILE),
         "needs": [f"{package}=={_version(backend.engine)}", *(f"{each}=={version(each)}" for each in OTHERS)],
     }

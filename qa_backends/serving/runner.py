@@ -93,9 +93,9 @@ class Answering:
             return {"answer": None, "span": None, "confidence": 1.0, "score": None, "null_score": null}
         (first, last), score = min(scores.items(), key=lambda each: (-each[1], each[0]))
         answered = null - score <= self.settings["null_threshold"]
-        highest = max(score, null)
-        rivals = math.fsum(math.exp(each - highest) for each in (*scores.values(), null))
-        confidence = math.exp((score if answered else null) - highest) / rivals
+        highest, temperature = max(score, null), self.settings["temperature"]
+        rivals = math.fsum(math.exp((each - highest) / temperature) for each in (*scores.values(), null))
+        confidence = math.exp(((score if answered else null) - highest) / temperature) / rivals
         while last < len(context) and unicodedata.category(context[last]) == "Mn":
             last += 1
         found = {"answer": context[first:last], "span": [first, last]} if answered else {"answer": None, "span": None}

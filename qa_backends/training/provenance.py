@@ -70,10 +70,12 @@ def seen_before(folder: Path, articles: Sequence[str]) -> bool:
     return False
 
 
-def add_to_manifest(folder: Path, facts: dict[str, object]) -> None:
-    """Adds to the settings in a checkpoint's manifest what became known after it was finished."""
+def add_to_manifest(folder: Path, facts: dict[str, object], *, temperature: float | None = None) -> None:
+    """Adds to the settings in a checkpoint's manifest what became known after it was finished, and sets the temperature
+    of its confidence where that was fitted."""
     manifest = read_manifest(folder)
-    replace(manifest, settings=manifest.settings | facts).write(folder)
+    sure = manifest.temperature if temperature is None else temperature
+    replace(manifest, settings=manifest.settings | facts, temperature=sure).write(folder)
 
 
 def finish(folder: Path, *, step: str, parent: Path, settings: dict[str, object]) -> Path:

@@ -11,7 +11,7 @@ from helpers import random_bert
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model, save_model
-from qa_backends.checkpoints.manifest import file_hash, read_manifest
+from qa_backends.checkpoints.manifest import file_hash, manifest_of, read_manifest
 from qa_backends.checkpoints.packing import pack, pack_checkpoint
 
 if TYPE_CHECKING:
@@ -85,10 +85,12 @@ def test_a_packed_checkpoint_says_what_it_was_made_from(tiny: Path, tmp_path: Pa
     prune_by_hand(model)
     masked = tmp_path / "masked"
     save_model(model, masked, tokenizer_from=tiny, dtype=torch.float32)
+    manifest_of(masked, step="test", parent=None, settings={}, temperature=1.5).write(masked)
     pack_checkpoint(masked, tmp_path / "packed", {"source": "masked"})
     packed = load_model(tmp_path / "packed")
     torch.testing.assert_close(logits(packed), logits(model), atol=1e-5, rtol=0)
     manifest = read_manifest(tmp_path / "packed")
+    assert manifest.temperature == 1.5, "what was fitted stays true of weights that compute the same"
     assert manifest.parent == file_hash(masked / WEIGHTS)
     assert manifest.settings == {"source": "masked"}
     assert manifest.parameters == sum(each.numel() for each in packed.parameters())

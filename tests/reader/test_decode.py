@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -189,6 +190,18 @@ def test_no_answer_is_given_only_above_the_threshold_and_a_tie_lets_the_answer_s
     above = decode(query, windows, logits, options)
     assert (above.text, above.span) == ("", None)
     assert above.score == tie.score, "the best span's score is told although it was not good enough"
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_a_temperature_changes_the_confidence_and_nothing_else(temperature: float) -> None:
+    query, context = words(8)
+    windows = windows_of(context, ReaderSettings())
+    logits = quiet(windows)
+    logits.start[0, FIRST] = logits.end[0, FIRST] = 1.5  # 3 together, and 0 for no answer
+    plain = decode(query, windows, logits, ReaderSettings())
+    found = decode(query, windows, logits, ReaderSettings(temperature=temperature))
+    assert found.confidence == pytest.approx(1 / (1 + math.exp(-3 / temperature)), rel=1e-6)
+    assert replace(found, confidence=plain.confidence) == plain
 
 
 def test_confidence_is_that_of_no_answer_where_that_is_the_result() -> None:

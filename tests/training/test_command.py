@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from helpers import QUESTION, TEXT
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
 from qa_backends.checkpoints.manifest import manifest_of, read_manifest
 from qa_backends.checkpoints.sources import Source
 from qa_backends.cli import main
+from qa_backends.commands.calibrating import calibrate
+from qa_backends.contract import Answer, Query
+from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS
+from qa_backends.runtime import Runtime
 from qa_backends.squad import read_squad
 
 if TYPE_CHECKING:
@@ -71,6 +77,38 @@ def test_finetune_writes_its_settings_and_what_it_answers_of_the_held_out_articl
     assert held["questions"] + settings["questions"] == len(questions)
     assert 0 <= held["exact"] <= held["f1"] <= 100
     assert read_manifest(tmp_path / "run" / "model").settings["held_out"] == held
+    (error,) = settings["calibration"]["errors"]
+    assert settings["calibration"]["articles"] == held["articles"] and error["questions"] == held["questions"]
+    assert 0 <= error["before"] <= 100 and 0 <= error["after"] <= 100 and made["temperature"] > 0
+
+
+def test_calibrating_changes_what_a_checkpoint_says_of_its_answers_and_not_the_answers(
+    train: Train, tiny: Path
+) -> None:
+    manifest_of(tiny, step="test", parent=None, settings={"seed": 1}).write(tiny)
+    family = Family("tiny", "Tiny", (("baseline", Source(folder=tiny)),))
+    catalog.register(family)
+    before = asked(family)
+    made = train("calibrate", "--backend", "tiny/baseline", "--hold-out", "3", "--on", "own")
+    assert [each["data"] for each in made["errors"]] == ["held-out articles", "questions.json"]
+    assert len(made["articles"]) == 3 and made["errors"][1]["questions"] == len(read_squad(OWN_QUESTIONS))
+    manifest = read_manifest(tiny)
+    assert manifest.temperature == made["temperature"] != 1 and manifest.settings["seed"] == 1
+    after = asked(family)
+    assert after.confidence != before.confidence
+    assert replace(after, confidence=before.confidence) == before
+
+
+def asked(family: Family) -> Answer:
+    """What a process that starts now answers."""
+    runtime, backend = Runtime(), catalog.backend("baseline")
+    with runtime.turn("cpu") as turn:
+        return turn.answer(family, backend, turn.prepare(family, Query(QUESTION, TEXT))).answer
+
+
+def test_calibrating_on_nothing_says_what_to_do(data: Path) -> None:
+    with pytest.raises(InputError, match="Hold out some articles"):
+        calibrate(data, hold_out=0)
 
 
 def test_nothing_is_held_out_where_nothing_should_be(train: Train, data: Path, tiny: Path, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def evaluate(
     seconds = 0.0
     at_once = QUESTIONS_AT_FIRST
     while len(scored) < len(questions):
-        part = _batch(questions[len(scored) :], min(at_once, QUESTIONS_AT_ONCE))
+        part = batch(questions[len(scored) :], min(at_once, QUESTIONS_AT_ONCE))
         answers, took = answer_all([Query(each.question, each.context) for each in part])
         scored += [score(question, answer) for question, answer in zip(part, answers, strict=True)]
         seconds += took
@@ -101,7 +101,7 @@ def evaluate(
     return scored, None if taken is not None and taken > BUSY_ABOVE else seconds
 
 
-def _batch(questions: Sequence[Question], most: int) -> Sequence[Question]:
+def batch(questions: Sequence[Question], most: int) -> Sequence[Question]:
     """The first questions, at most so many, whose texts together are not too long; one at least."""
     characters = 0
     for count, each in enumerate(questions[:most]):

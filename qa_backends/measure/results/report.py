@@ -6,10 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
+from qa_backends.checkpoints.manifest import read_manifest
+from qa_backends.checkpoints.sources import local_folder
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.contestants import EQUAL
 from qa_backends.measure.benchmark.plan import REFERENCES, SHOWN_AT, BenchmarkPlan
-from qa_backends.measure.quality.datasets import TITLES
+from qa_backends.measure.quality.datasets import DATA_FILES, SQUAD_V2_DEV, TITLES
 from qa_backends.measure.results.files import read_benchmark, read_overhead
 from qa_backends.measure.results.shipped import measured_on_current_weights, shipped_quality
 from qa_backends.paths import ASSETS, BENCHMARK, MODELS, OVERHEAD
@@ -30,6 +32,11 @@ MODEL_CARD = MODELS / CARD_FAMILY / "README.md"
 README = ASSETS.parent / "README.md"
 BEGIN = "<!-- measured: written by `python -m qa_backends report` -->"
 END = "<!-- /measured -->"
+CONFIDENCE = (
+    "What the confidence of an answer is worth: the expected calibration error, in percent, is how far the share of "
+    "exactly right answers is from the confidence they were given with, in the mean over answers (15 bins, Guo et al. "
+    "2017). The temperature was fitted on the held-out articles, and changes no answer."
+)
 LENGTHS = BenchmarkPlan(family="").lengths
 """Of those measured, the lengths that the README shows."""
 TOOLS = ("torch", "onnxruntime-gpu", "onnxruntime")
@@ -43,9 +50,9 @@ def table(benchmark: Benchmark, overhead: Overhead) -> str:
         InputError: the results lack what the table shows, or are of other weights than those that ship.
     """
     records = [each for each in benchmark.rows if each.order == EQUAL]
-    head = ["backend"]
+    head = ["backend", "same answer, SQuAD"]
     for title in TITLES.values():
-        head += [f"F1, {title}", "less the baseline's", "same answer"]
+        head += [f"F1, {title}", "less the baseline's"]
     head += ["file, MB", "encoder parameters"]
     head += [f"{length} tokens, ms" for length in LENGTHS] + ["times as fast as the baseline", "questions/s"]
     names = dict.fromkeys(each.backend for each in records)
@@ -72,6 +79,7 @@ def _cells(own: list[BenchmarkRecord]) -> list[str]:
         )
     return [
         f"`{last.name}`",
+        _same_answer(_known(last, SQUAD_V2_DEV)),
         *(cell for data in TITLES for cell in _quality_cells(_known(last, data))),
         f"{last.bytes / 1e6:.1f} ({last.stored})" if last.bytes else "",
         f"{last.encoder_parameters / 1e6:.2f} M" if last.encoder_parameters else "",
@@ -88,13 +96,16 @@ def _known(record: BenchmarkRecord, data: str) -> QualityRecord | None:
     return shipped_quality(*catalog.resolve(record.backend), record.device, data)
 
 
+def _same_answer(known: QualityRecord | None) -> str:
+    return "" if known is None or known.agreement is None else f"{known.agreement:.1f} %"
+
+
 def _quality_cells(known: QualityRecord | None) -> list[str]:
     if known is None:
-        return ["", "", ""]
+        return ["", ""]
     return [
         f"{known.f1:.1f} [{known.f1_interval.low:.1f}–{known.f1_interval.high:.1f}]",
         known.f1_difference.spelt() if known.f1_difference else "",
-        f"{known.agreement:.1f} %" if known.agreement is not None else "",
     ]
 
 
@@ -169,6 +180,22 @@ def _detail(title: str, record: QualityRecord) -> list[str]:
     ]
 
 
+def confidence_table() -> str:
+    """What the confidence of each checkpoint of the embedded family is worth, as its manifest says; see
+    ``quality.calibration``."""
+    family = catalog.family(CARD_FAMILY)
+    titles = {DATA_FILES[name]: title for name, title in TITLES.items()}
+    lines = []
+    for name, source in family.checkpoints:
+        made = read_manifest(local_folder(source))
+        for each in made.settings.get("calibration", {}).get("errors", ()):
+            data, errors = titles.get(each["data"], each["data"]), (each["before"], each["after"])
+            lines.append(
+                [f"`{name}`", data, f"{each['questions']:,}", f"{made.temperature:.2f}", *(f"{e:.1f}" for e in errors)]
+            )
+    return markdown(["checkpoint", "data", "questions", "temperature", "error at 1", "error at the temperature"], lines)
+
+
 def with_table(document: str, content: str) -> str:
     """The document's text with the measured part replaced.
 
@@ -189,5 +216,5 @@ def refreshed() -> dict[Path, str]:
         InputError: see ``table`` and ``with_table``.
     """
     measured = table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))
-    contents = {README: measured, MODEL_CARD: quality_table()}
+    contents = {README: measured, MODEL_CARD: f"{quality_table()}\n\n{CONFIDENCE}\n\n{confidence_table()}"}
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

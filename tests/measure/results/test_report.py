@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from measure.invented import benchmark_record
 
+from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.errors import InputError
 from qa_backends.measure.results.files import read_benchmark, read_overhead, read_quality
 from qa_backends.measure.results.records import Against, Benchmark
-from qa_backends.measure.results.report import quality_table, refreshed, table, with_table
+from qa_backends.measure.results.report import MODEL_CARD, quality_table, refreshed, table, with_table
 from qa_backends.measure.timing.statistics import Ratio
 from qa_backends.paths import ACCURACY, BENCHMARK, OVERHEAD
 
@@ -49,25 +50,26 @@ def test_the_readme_shows_what_was_measured_and_on_what() -> None:
     text = table(SHIPPED, COST)
     line = cells(text)["pruned-ort"]
     single = {each.tokens: each for each in SHIPPED.rows if (each.name, each.batch) == ("pruned-ort", 1)}
-    assert line[8:11] == [f"{single[length].p50_ms:.1f}" for length in (32, 128, 384)]
+    assert line[9:12] == [f"{single[length].p50_ms:.1f}" for length in (32, 128, 384)]
     best = max(each.questions_per_second for each in SHIPPED.rows if each.name == "pruned-ort" and each.batch > 1)
     assert line[-1].startswith(f"{best:.0f} (batches of ")
     for said in (SHIPPED.machine.processor, SHIPPED.machine.date, f"torch {SHIPPED.machine.versions['torch']}"):
         assert said in text
 
 
-def test_f1_on_both_sets_stands_side_by_side_with_interval_and_difference() -> None:
+def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference() -> None:
     shown = cells(table(SHIPPED, COST))
     assert {"baseline", "pruned", "pruned-ort-fp16"} <= shown.keys()
-    for place, data in ((0, "dev-v2.0.json"), (3, "questions.json")):
+    for place, data in ((1, "dev-v2.0.json"), (3, "questions.json"), (5, "questions-2.json")):
         for each in read_quality(ACCURACY):
             if each.data != data or each.limit is not None or each.name not in shown:
                 continue
-            f1, difference, agreement = shown[each.name][place : place + 3]
+            agreement, (f1, difference) = shown[each.name][0], shown[each.name][place : place + 2]
             assert f1 == f"{each.f1:.1f} [{each.f1_interval.low:.1f}–{each.f1_interval.high:.1f}]"
             assert difference == (each.f1_difference.spelt() if each.f1_difference else "")
-            assert agreement == (f"{each.agreement:.1f} %" if each.agreement is not None else "")
-    assert shown["hf-pipeline"][:6] == [""] * 6
+            if data == "dev-v2.0.json":
+                assert agreement == (f"{each.agreement:.1f} %" if each.agreement is not None else "")
+    assert shown["hf-pipeline"][:7] == [""] * 7
 
 
 def test_the_model_card_shows_the_difference_of_f1_with_its_interval() -> None:
@@ -76,10 +78,22 @@ def test_the_model_card_shows_the_difference_of_f1_with_its_interval() -> None:
     place = head.index("F1 less the baseline's")
     lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines()[2:]]
     shown = {(line[0].strip("`"), line[1]): line[place] for line in lines}
-    for data, title in (("dev-v2.0.json", "SQuAD"), ("questions.json", "other texts")):
+    sets = {"dev-v2.0.json": "SQuAD", "questions.json": "other texts", "questions-2.json": "everyday texts"}
+    for data, title in sets.items():
         measured = {each.name: each.f1_difference for each in read_quality(ACCURACY) if each.data == data}
         assert shown["baseline", title] == "" and measured["pruned"] is not None
         assert shown["pruned", title] == measured["pruned"].spelt()
+
+
+def test_the_model_card_says_what_the_confidence_of_each_checkpoint_is_worth() -> None:
+    text = MODEL_CARD.read_text(encoding="utf-8")
+    for name in ("baseline", "pruned"):
+        manifest = read_manifest(MODEL_CARD.parent / name)
+        errors = manifest.settings["calibration"]["errors"]
+        assert [each["data"] for each in errors[1:]] == ["dev-v2.0.json", "questions.json", "questions-2.json"]
+        for title, each in zip(("held-out articles", "SQuAD", "other texts", "everyday texts"), errors, strict=True):
+            numbers = f"{manifest.temperature:.2f} | {each['before']:.1f} | {each['after']:.1f}"
+            assert f"| `{name}` | {title} | {each['questions']:,} | {numbers} |" in text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,126 @@
+"""Confidence that means something: of 100 answers given with a confidence of 70 %, 70 should be right.
+
+How far it is from that is the expected calibration error. A temperature, fitted on questions that the model was not
+trained on, brings it closer, and changes no answer (Guo et al. 2017).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qa_backends.contract import Query
+from qa_backends.measure.quality.scoring import batch, score_text
+from qa_backends.reader.decode import best_of, best_spans, null_score, whole_character
+from qa_backends.reader.reader import of_each
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.measure.quality.scoring import Done
+    from qa_backends.progress import Progress
+    from qa_backends.runtime import Runtime
+    from qa_backends.squad import Question
+
+    Numbers = NDArray[np.float64]
+    Truths = NDArray[np.bool_]
+
+BINS = 15
+"""Of confidence, equally wide, as Guo et al. 2017 count the error."""
+TEMPERATURES = np.geomspace(0.25, 4.0, 97)
+"""What is tried: steps of 3 %, which no figure here tells apart."""
+SURE = 1e-6
+"""The loss takes no confidence for nearer to 0 or 1 than this: it would be infinite where rounding made it 1."""
+AT_ONCE = 64
+"""Questions whose logits are held at one time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """What competed for the answers of ``n`` questions, and what of it would have been right.
+
+    ``scores`` are ``[n, 1 + spans]``: of "no answer", then of the best spans, ``-inf`` where there were fewer.
+    ``span_right`` and ``null_right``, ``[n]``, say whether the best span, and "no answer", are exactly right.
+    """
+
+    scores: Numbers
+    span_right: Truths
+    null_right: Truths
+
+    def right(self, null_threshold: float) -> Truths:
+        """``[n]``: whether what is answered is exactly right."""
+        return np.where(self._answered(null_threshold), self.span_right, self.null_right)
+
+    def confidence(self, temperature: float, null_threshold: float) -> Numbers:
+        """``[n]``: of what is answered, as ``reader.decode`` has it."""
+        chosen = np.where(self._answered(null_threshold), self.scores[:, 1:].max(axis=1), self.scores[:, 0])
+        highest = self.scores.max(axis=1)
+        whole = np.exp((self.scores - highest[:, None]) / temperature).sum(axis=1)
+        return np.asarray(np.exp((chosen - highest) / temperature) / whole)
+
+    def _answered(self, null_threshold: float) -> Truths:
+        return np.asarray(self.scores[:, 0] - self.scores[:, 1:].max(axis=1) <= null_threshold)
+
+
+def rivals(
+    runtime: Runtime,
+    family: Family,
+    backend: Backend,
+    device: str,
+    questions: Sequence[Question],
+    progress: Progress,
+    done: Done = lambda _done, _of: None,
+) -> Rivals:
+    """What competes for the backend's answers to the questions, each batch in a turn of its own.
+
+    Raises:
+        BackendUnavailable, ArtefactError, BackendFailed: it cannot run here.
+        Cancelled: ``progress`` says to stop.
+    """
+    runtime.make_ready(family, backend, device, progress)
+    scores: list[Numbers] = []
+    right: list[bool] = []
+    while len(scores) < len(questions):
+        part = batch(questions[len(scores) :], AT_ONCE)
+        with runtime.turn(device, progress) as turn:
+            asked = [Query(each.question, each.context) for each in part]
+            prepared = runtime.reader(family, progress).prepare_all(asked)
+            logits = turn.logits(family, backend, prepared.windows)
+        for question, (query, windows, own) in zip(part, of_each(prepared, logits), strict=True):
+            spans = best_spans(windows, own, family.settings)
+            (start, end), _ = best_of(spans)
+            scores.append(np.array([null_score(own), *spans.values()]))
+            right.append(score_text(question, query.context[start : whole_character(query.context, end)])[0])
+        done(len(scores), len(questions))
+    return Rivals(_padded(scores), np.array(right), np.array([not each.answers for each in questions]))
+
+
+def _padded(scores: Sequence[Numbers]) -> Numbers:
+    padded = np.full((len(scores), max(map(len, scores))), -np.inf)
+    for row, each in zip(padded, scores, strict=True):
+        row[: len(each)] = each
+    return padded
+
+
+def fitted(of: Rivals, null_threshold: float) -> float:
+    """The temperature at which confidence tells best whether an answer is right, by the mean log loss."""
+    right = of.right(null_threshold)
+
+    def loss(temperature: float) -> float:
+        sure = of.confidence(temperature, null_threshold).clip(SURE, 1 - SURE)
+        return float(-np.log(np.where(right, sure, 1 - sure)).mean())
+
+    return float(min(TEMPERATURES, key=loss))
+
+
+def calibration_error(confidence: Numbers, right: Truths) -> float:
+    """Expected calibration error in percent: how far, in the mean over answers, the share of right ones in a bin of
+    like confidence is from the mean confidence there."""
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    gaps = [abs(float((confidence - right)[bins == each].sum())) for each in range(BINS)]
+    return 100 * sum(gaps) / len(confidence)

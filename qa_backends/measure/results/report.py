@@ -11,10 +11,11 @@ from qa_backends.checkpoints.sources import local_folder
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.contestants import EQUAL
 from qa_backends.measure.benchmark.plan import REFERENCES, SHOWN_AT, BenchmarkPlan
+from qa_backends.measure.benchmark.presets import beside
 from qa_backends.measure.quality.datasets import DATA_FILES, SQUAD_V2_DEV, TITLES
 from qa_backends.measure.results.files import read_benchmark, read_overhead
 from qa_backends.measure.results.shipped import measured_on_current_weights, shipped_quality
-from qa_backends.paths import ASSETS, BENCHMARK, MODELS, OVERHEAD
+from qa_backends.paths import ASSETS, BENCHMARK, LADDER, MODELS, OVERHEAD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +31,7 @@ CARD_FAMILY = "minilm"
 """The embedded family, whose model card holds the quality of its backends."""
 MODEL_CARD = MODELS / CARD_FAMILY / "README.md"
 README = ASSETS.parent / "README.md"
+PUBLISHED = ASSETS.parent / "docs" / "published.md"
 BEGIN = "<!-- measured: written by `python -m qa_backends report` -->"
 END = "<!-- /measured -->"
 CONFIDENCE = (
@@ -196,6 +198,34 @@ def confidence_table() -> str:
     return markdown(["checkpoint", "data", "questions", "temperature", "error at 1", "error at the temperature"], lines)
 
 
+def published_table(benchmark: Benchmark) -> str:
+    """What others published of BERT-large's ladder, beside the same shapes here; each against the same PyTorch."""
+    head = ["published", "on", "tokens", "ms", "times as fast", "ours", "ms at 128 tokens", "times as fast"]
+    found = beside("ladder", benchmark.rows)
+    firsts = {each.published.source: each.published.ms for each in found if each.published.backend == catalog.BASELINE}
+    lines = []
+    for theirs, ours in ((each.published, each.ours) for each in found):
+        first = firsts.get(theirs.source)
+        cells = [
+            f"[{theirs.what}]({theirs.source})",
+            theirs.hardware,
+            str(theirs.tokens or "not said"),
+            f"{theirs.ms:g}",
+        ]
+        cells += [f"{first / theirs.ms:.1f}" if first else "", f"`{theirs.backend}`"]
+        if ours:
+            cells += [f"{ours.p50_ms:.0f}", str(ours.against_baseline.ratio) if ours.against_baseline else "1"]
+        lines.append(cells if ours else [*cells, "not measured", ""])
+    records = benchmark.rows
+    return (
+        f"{markdown(head, lines)}\n\nOurs: whole answers, tokenising and decoding included, one at a time, on "
+        f"{benchmark.machine.sentence(records[0].device)}; ratios of medians with 95 % intervals. "
+        f"{sum(each.unstable for each in records)} of {len(records)} measurements were unstable. The weights are "
+        "random: a shape's time does not hang on them, and nothing is said of what they answer. The hardware differs, "
+        "and the precision may: compare the steps, not the milliseconds."
+    )
+
+
 def with_table(document: str, content: str) -> str:
     """The document's text with the measured part replaced.
 
@@ -217,4 +247,5 @@ def refreshed() -> dict[Path, str]:
     """
     measured = table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))
     contents = {README: measured, MODEL_CARD: f"{quality_table()}\n\n{CONFIDENCE}\n\n{confidence_table()}"}
+    contents[PUBLISHED] = published_table(read_benchmark(LADDER))
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

@@ -12,9 +12,9 @@ from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.errors import InputError
 from qa_backends.measure.results.files import read_benchmark, read_overhead, read_quality
 from qa_backends.measure.results.records import Against, Benchmark
-from qa_backends.measure.results.report import MODEL_CARD, quality_table, refreshed, table, with_table
+from qa_backends.measure.results.report import MODEL_CARD, published_table, quality_table, refreshed, table, with_table
 from qa_backends.measure.timing.statistics import Ratio
-from qa_backends.paths import ACCURACY, BENCHMARK, OVERHEAD
+from qa_backends.paths import ACCURACY, BENCHMARK, LADDER, OVERHEAD
 
 SHIPPED = read_benchmark(BENCHMARK)
 COST = read_overhead(OVERHEAD)
@@ -94,6 +94,24 @@ def test_the_model_card_says_what_the_confidence_of_each_checkpoint_is_worth() -
         for title, each in zip(("held-out articles", "SQuAD", "other texts", "everyday texts"), errors, strict=True):
             numbers = f"{manifest.temperature:.2f} | {each['before']:.1f} | {each['after']:.1f}"
             assert f"| `{name}` | {title} | {each['questions']:,} | {numbers} |" in text
+
+
+def test_published_steps_stand_beside_ours_each_against_its_own_baseline() -> None:
+    measured = read_benchmark(LADDER)
+    at = {each.name: each for each in measured.rows if each.tokens == 128}
+    lines = [
+        [cell.strip() for cell in line.strip("| ").split("|")]
+        for line in published_table(measured).splitlines()
+        if line.startswith("| [")
+    ]
+    steps = [line for line in lines if "tryolabs" in line[0]]
+    assert [float(line[4]) for line in steps] == [round(float(steps[0][3]) / float(line[3]), 1) for line in steps]
+    assert [line[4] for line in lines if line not in steps] == ["", ""], "its source tells no PyTorch"
+    for line in lines:
+        ours = at[line[5].strip("`")]
+        assert line[6] == f"{ours.p50_ms:.0f}"
+        assert line[7] == (str(ours.against_baseline.ratio) if ours.against_baseline else "1")
+    assert published_table(but(measured, tokens=64)).count("not measured") == len(lines)
 
 
 @pytest.mark.parametrize(

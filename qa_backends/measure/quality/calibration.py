@@ -17,7 +17,7 @@ from qa_backends.reader.decode import best_of, best_spans, null_score, whole_cha
 from qa_backends.reader.reader import of_each
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -93,15 +93,19 @@ def rivals(
             logits = turn.logits(family, backend, prepared.windows)
         for question, (query, windows, own) in zip(part, of_each(prepared, logits), strict=True):
             spans = best_spans(windows, own, family.settings)
-            (start, end), _ = best_of(spans)
             scores.append(np.array([null_score(own), *spans.values()]))
-            right.append(score_text(question, query.context[start : whole_character(query.context, end)])[0])
+            right.append(bool(spans) and score_text(question, _best(query.context, spans))[0])
         done(len(scores), len(questions))
     return Rivals(_padded(scores), np.array(right), np.array([not each.answers for each in questions]))
 
 
+def _best(context: str, spans: Mapping[tuple[int, int], float]) -> str:
+    (start, end), _ = best_of(spans)
+    return context[start : whole_character(context, end)]
+
+
 def _padded(scores: Sequence[Numbers]) -> Numbers:
-    padded = np.full((len(scores), max(map(len, scores))), -np.inf)
+    padded = np.full((len(scores), max(2, *map(len, scores))), -np.inf)
     for row, each in zip(padded, scores, strict=True):
         row[: len(each)] = each
     return padded

@@ -14,9 +14,10 @@ from qa_backends.contract import Query
 from qa_backends.measure.quality.calibration import Rivals, calibration_error, fitted, rivals
 from qa_backends.measure.quality.scoring import score
 from qa_backends.progress import UNWATCHED
-from qa_backends.squad import read_squad
+from qa_backends.squad import Question, read_squad
 
 if TYPE_CHECKING:
+    from qa_backends.catalog import Family
     from qa_backends.runtime import Runtime
 
 FEW = 30
@@ -58,6 +59,12 @@ def test_a_window_of_fewer_spans_counts_them_alone() -> None:
     assert found.right(0.0).tolist() == [True, False]
     assert found.right(-1.5).tolist() == [True, True], "the second is not sure enough for an answer"
     assert found.confidence(1.0, -1.5).tolist() == pytest.approx([e**2 / (1 + e + e**2), 1 / (1 + e)])
+
+
+def test_a_text_without_a_word_competes_with_nothing(runtime: Runtime, small_family: Family) -> None:
+    questions = [Question("1", "title", "What?", "\u200b", ())]
+    found = rivals(runtime, small_family, catalog.backend("baseline"), "cpu", questions, UNWATCHED)
+    assert found.confidence(1.0, 0.0).tolist() == [1.0] and found.right(0.0).tolist() == [True]
 
 
 def test_what_competes_is_what_the_reader_chooses_among(runtime: Runtime) -> None:

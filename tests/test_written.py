@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qa_backends.paths import ASSETS, EXAMPLES, OWN_QUESTIONS
+from qa_backends.paths import CALIBRATION, EVERYDAY_QUESTIONS, EXAMPLES, OWN_QUESTIONS
 from qa_backends.squad import Question, read_squad
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-SECOND_SET = ASSETS / "questions-2.json"
-CALIBRATION = ASSETS / "calibration.json"
-WRITTEN = [SECOND_SET, CALIBRATION]
+WRITTEN = [EVERYDAY_QUESTIONS, CALIBRATION]
 SHARED_WORDS = 8
 """Texts are taken to overlap where they share so many words in a row."""
 
@@ -29,7 +27,7 @@ def named(path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def second() -> list[Question]:
-    return read_squad(SECOND_SET)
+    return read_squad(EVERYDAY_QUESTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +177,7 @@ def test_a_copied_sentence_would_be_noticed(calibration: list[Question]) -> None
     assert runs_of_words([f"Others wrote: {copied}!"]) & runs_of_words(everything_in(calibration))
 
 
-@pytest.mark.parametrize("path", [OWN_QUESTIONS, SECOND_SET], ids=named)
+@pytest.mark.parametrize("path", [OWN_QUESTIONS, EVERYDAY_QUESTIONS], ids=named)
 def test_nothing_that_is_measured_on_is_calibrated_on(path: Path, calibration: list[Question]) -> None:
     measured = runs_of_words(everything_in(read_squad(path)))
     assert sorted(runs_of_words(everything_in(calibration)) & measured) == []

@@ -79,19 +79,20 @@ def fit_temperature(
 ) -> None:
     """Writes to the manifest of ``made`` the temperature that the held-out questions give, and the calibration error
     before and at it: on them, and on the other ``sets``. ``start`` is what it was trained from."""
-    from qa_backends.measure.quality.calibration import calibration_error, fitted, rivals
+    from qa_backends.measure.quality.calibration import Rivals, calibration_error, fitted, rivals
     from qa_backends.runtime import Runtime
     from qa_backends.training.provenance import add_to_manifest, seen_before
 
     threshold, runtime = of.settings.null_threshold, Runtime(progress=watched)
-    temperature = 1.0
-    errors: list[dict[str, Any]] = []
+    found: dict[str, Rivals] = {}
     for name, questions in {HELD_OUT: parts.held_out, **sets}.items():
         with bar(f"confidence, {name}", len(questions)) as advance:
-            found = rivals(runtime, of, backend, device, questions, watched, lambda done, _of: advance(done))
-        right = found.right(threshold)
-        temperature = temperature if errors else fitted(found, threshold)
-        before, after = (calibration_error(found.confidence(each, threshold), right) for each in (1.0, temperature))
-        errors.append({"data": name, "questions": len(questions), "before": before, "after": after})
+            found[name] = rivals(runtime, of, backend, device, questions, watched, lambda done, _of: advance(done))
+    temperature = fitted(found[HELD_OUT], threshold)
+    errors: list[dict[str, Any]] = []
+    for name, each in found.items():
+        right = each.right(threshold)
+        before, after = (calibration_error(each.confidence(at, threshold), right) for at in (1.0, temperature))
+        errors.append({"data": name, "questions": len(right), "before": before, "after": after})
     facts = {"articles": parts.articles, "seen_before": seen_before(start, parts.articles), "errors": errors}
     add_to_manifest(made, {"calibration": facts}, temperature=temperature)

@@ -38,5 +38,6 @@ def test_schemathesis_finds_nothing(
             [tool, "run", narrowed, "--url", str(client.base_url), "--max-examples", str(EXAMPLES), "--seed", "1"],
             capture_output=True,
             text=True,
+            cwd=tmp_path,  # where it keeps what crashed
         )
     assert done.returncode == 0 and "No issues found" in done.stdout, done.stdout + done.stderr

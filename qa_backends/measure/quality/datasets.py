@@ -54,15 +54,19 @@ def own_questions() -> list[Question]:
 
 
 @cache
+def shipped_set(name: str) -> DataSet:
+    """One of those in ``SHIPPED``, read once."""
+    return read_set(SHIPPED[name])
+
+
 def sha256_of(name: str) -> str:
     """Of the contents of one of the sets in ``TITLES``, without downloading any."""
-    return read_set(SHIPPED[name]).sha256 if name in SHIPPED else SQUAD_DEV_SHA256
+    return shipped_set(name).sha256 if name in SHIPPED else SQUAD_DEV_SHA256
 
 
-@cache
 def count_of(name: str) -> int:
     """Questions of one of the sets in ``TITLES``, without downloading any."""
-    return len(read_set(SHIPPED[name]).questions) if name in SHIPPED else SQUAD_DEV_QUESTIONS
+    return len(shipped_set(name).questions) if name in SHIPPED else SQUAD_DEV_QUESTIONS
 
 
 def data_set(wanted: str, progress: Progress) -> DataSet:
@@ -73,7 +77,7 @@ def data_set(wanted: str, progress: Progress) -> DataSet:
         BackendUnavailable: SQuAD v2.0 dev is not here yet and cannot be downloaded.
     """
     if wanted in SHIPPED:
-        return read_set(SHIPPED[wanted])
+        return shipped_set(wanted)
     return read_set(squad_dev(progress)) if wanted == SQUAD_V2_DEV else read_set(Path(wanted))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,7 @@ def check_backend(runtime: Runtime, family: Family, backend: Backend, device: st
             windows = turn.prepare(family, query).windows
             _agrees_with_pytorch(turn, family, backend, windows)
             _computes_a_window_the_same_alone_and_in_a_batch(turn, family, backend, windows)
+            _computes_the_same_wherever_it_says_it_can_be_called(turn, family, backend, windows)
         _says_what_ran(turn, family, backend)
         _is_loaded_again(turn, family, backend)
 
@@ -80,6 +82,18 @@ def _computes_a_window_the_same_alone_and_in_a_batch(
         length = alone.start.shape[1]
         for one, other in ((alone.start, together.start), (alone.end, together.end)):
             assert np.abs(one[0] - other[number, :length]).max() <= backend.tolerance * largest
+
+
+def _computes_the_same_wherever_it_says_it_can_be_called(
+    turn: Turn, family: Family, backend: Backend, windows: Windows
+) -> None:
+    if turn.device not in backend.engine_class.called_anywhere:
+        return
+    expected, engine = _forward(turn, family, backend, windows), turn.runtime.get(family, backend, turn.device).engine
+    for _ in range(2):
+        with ThreadPoolExecutor(1) as another:
+            found = another.submit(engine.forward, windows).result()
+        assert logit_difference(expected, found, windows) <= 1e-4
 
 
 def _says_what_ran(turn: Turn, family: Family, backend: Backend) -> None:

@@ -7,6 +7,7 @@ the page, the command line, the measurements and the contract test then have it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from qa_backends.artefacts.steps import CHECKPOINT, chain_of, format_of
 from qa_backends.contract import Choice, Engine
@@ -31,7 +32,7 @@ CHECKPOINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Backend:
     """One row. ``checkpoint`` names one of the family's, ``artefact`` a build step or "checkpoint", ``engine`` a file.
 
@@ -47,7 +48,7 @@ class Backend:
     devices: tuple[str, ...] = ()
     after: str = ""
 
-    @property
+    @cached_property
     def name(self) -> str:
         """As in "pruned-ort-fp16": the checkpoint, and what engine, build step and options add to it."""
         step = []

@@ -53,6 +53,10 @@ class Family:
     download_mb: int = 0
     published: tuple[tuple[str, Published], ...] = ()
 
+    def __hash__(self) -> int:
+        """Of the name alone: what is loaded is looked up by its family for every question."""
+        return hash(self.name)
+
     def reads(self, checkpoint: str) -> ReaderSettings:
         """How answers are read of one of its checkpoints: as the family reads, and at the checkpoint's own temperature,
         which is known once that is ready."""

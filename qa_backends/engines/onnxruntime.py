@@ -44,6 +44,7 @@ class OnnxRuntime(Engine):
         "replay": {"graphs": Choice("CUDA graphs")},
         "provider": {"tensorrt": Choice("TensorRT", tolerance=5e-2, precision="FP16")},
     }
+    called_anywhere: ClassVar = ("cpu",)  # not a GPU: its graphs and buffers are each thread's own
     batch_tokens: ClassVar = 512
     """A window of 384 tokens takes it 19 ms by itself and 25 ms in a batch of 16 (INT8, 2 cores with VNNI; FP32 35 and
     45 ms): what it puts between its operators no longer fits into the caches. Of 128 tokens, four together are best."""

@@ -40,6 +40,7 @@ class OpenVino(Engine):
     # Not DeBERTa: its exported graph branches on shapes, and OpenVINO's CPU plug-in does not run those branches.
     kinds: ClassVar = ("albert", "bert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
     reads: ClassVar = ("onnx", "onnx-qdq")
+    called_anywhere: ClassVar = ("cpu",)
     options: ClassVar = {"precision": {"bf16": Choice("BF16", tolerance=5e-2, precision="BF16")}}
 
     @classmethod

@@ -25,6 +25,7 @@ from qa_backends.contract import (
 )
 from qa_backends.errors import InputError
 from qa_backends.reader.decode import decode
+from qa_backends.reader.kept import KeptTexts
 from qa_backends.reader.tokens import Tokens
 from qa_backends.reader.windows import by_tokens, cut, joined
 
@@ -106,10 +107,18 @@ class Reader:
     def __init__(self, tokenizer: SubwordTokenizer, settings: ReaderSettings = DEFAULT_SETTINGS) -> None:
         self.settings = settings
         self._tokenizer = tokenizer
+        self._encode_context: Callable[[str], Tokens] = tokenizer.encode
 
     def with_settings(self, settings: ReaderSettings) -> Reader:
         """The same tokenizer, another way to cut and to choose."""
         return Reader(self._tokenizer, settings)
+
+    def keeping(self, most_chars: int) -> Reader:
+        """The same reader, for a server: texts prepared one by one are kept as tokens, ``most_chars`` together. What is
+        measured is tokenised anew."""
+        found = Reader(self._tokenizer, self.settings)
+        found._encode_context = KeptTexts(self._tokenizer.encode, most_chars)
+        return found
 
     def within_word(self, token: int) -> bool:
         """Whether the token goes on with the word of the token before it."""
@@ -123,7 +132,7 @@ class Reader:
         """
         check(query)
         began = time.perf_counter()
-        question, context = self._tokenizer.encode(query.question), self._tokenizer.encode(query.context)
+        question, context = self._tokenizer.encode(query.question), self._encode_context(query.context)
         if len(context) == 0 or len(question) == 0:
             part = "text" if len(context) == 0 else "question"
             raise InputError(f"The {part} holds no letters, digits or signs that the model knows. Write it in words.")
@@ -226,8 +235,9 @@ def run_in_batches(
 
     Before each forward call but the first, ``between`` is given how many windows are done.
     """
-    batches = list(split(windows))
-    if len(batches) == 1 and np.array_equal(batches[0], np.arange(windows.n_windows)):
+    alone = windows.n_windows == 1  # as most texts make: there is nothing to split
+    batches = [] if alone else list(split(windows))
+    if alone or (len(batches) == 1 and np.array_equal(batches[0], np.arange(windows.n_windows))):
         logits = forward(windows)
         return logits, (logits.shape,)
     shape = (windows.n_windows, windows.seq_len)

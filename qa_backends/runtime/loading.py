@@ -176,15 +176,17 @@ class Runtime:
             BackendUnavailable, ArtefactError: see ``Engine.load`` and ``artefacts.build``.
             BackendFailed: the engine failed in a way of its own.
         """
-        watched = progress or self.progress
-        found = self.hold(
-            family,
-            backend.name,
-            device,
-            size=lambda: self._size(family, backend, device, watched),
-            load=lambda: self._load(family, backend, device, watched),
-            progress=watched,
-        )
+        found = self._memory[device].find((family, backend.name))
+        if found is None:
+            watched = progress or self.progress
+            found = self.hold(
+                family,
+                backend.name,
+                device,
+                size=lambda: self._size(family, backend, device, watched),
+                load=lambda: self._load(family, backend, device, watched),
+                progress=watched,
+            )
         assert isinstance(found, Loaded)
         return found
 

@@ -40,10 +40,19 @@ class Memory(Generic[K, V]):
     def get(self, key: K, size: Callable[[], int], load: Callable[[], V], evicting: Callable[[K], None]) -> V:
         """The resident, loaded if it is not there; ``evicting`` is told who goes to make room for it."""
         with self._lock:
+            if (found := self.find(key)) is not None:
+                return found
+            needed = size()
+            self._make_room(needed, evicting)
+            value = load()
+            self._residents[key] = _Resident(value, needed)
+            return value
+
+    def find(self, key: K) -> V | None:
+        """The resident, where it is there."""
+        with self._lock:
             if key not in self._residents:
-                needed = size()
-                self._make_room(needed, evicting)
-                self._residents[key] = _Resident(load(), needed)
+                return None
             self._residents.move_to_end(key)
             return self._residents[key].value
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.contract import IntArray, Query, SpanLogits, Windows
+    from qa_backends.contract import Engine, IntArray, Query, SpanLogits, Windows
     from qa_backends.progress import Progress
     from qa_backends.reader.reader import Follow, Prepared, Read, Split
     from qa_backends.runtime.loading import Loaded, Runtime
@@ -48,6 +48,12 @@ def on_engine_thread(work: Callable[[], T]) -> T:
     inside the work, so the way there and back is not in it.
     """
     return _engines.submit(work).result()
+
+
+def calling(engine: type[Engine], device: str, work: Callable[[], T]) -> T:
+    """Does work that calls the engine's ``forward``: here, where it minds no change of threads. The way to another
+    thread and back costs 0.1 ms, and 0.3 ms while that engine's own threads still spin."""
+    return work() if device in engine.called_anywhere else on_engine_thread(work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Turn:
         follow: Follow | None = None,
     ) -> Read:
         """One backend's answers to all prepared queries, timed together; ``split`` and ``follow`` as in
-        ``Reader.read``, on the engines' thread.
+        ``Reader.read``, on the thread that calls the engine.
 
         Raises:
             BackendFailed: the engine died while answering; it is unloaded, so that the next question starts it afresh.
@@ -102,8 +108,10 @@ class Turn:
         loaded = self.runtime.get(family, backend, self.device, self.progress)
         batches = split or partial(self._batches, backend)
         with translated(f"{family.name}/{backend.name}", "answering"):
-            return on_engine_thread(
-                lambda: run_in_batches(loaded.engine.forward, windows, batches, lambda _done: self.progress.check())[0]
+            return calling(
+                backend.engine_class,
+                self.device,
+                lambda: run_in_batches(loaded.engine.forward, windows, batches, lambda _done: self.progress.check())[0],
             )
 
     def _read(
@@ -116,10 +124,12 @@ class Turn:
         following = follow or (lambda _done, _of, _spent_s: self.progress.check())
         try:
             with translated(f"{family.name}/{backend.name}", "answering"):
-                return loaded, on_engine_thread(
+                return loaded, calling(
+                    backend.engine_class,
+                    self.device,
                     lambda: loaded.reader.read(
                         prepared, loaded.engine.forward, wait_s=self.wait_s, split=batches, follow=following
-                    )
+                    ),
                 )
         except BackendFailed:
             self.runtime.drop(family, backend.name, self.device)

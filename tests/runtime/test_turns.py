@@ -168,6 +168,23 @@ def test_engines_run_on_one_thread_whoever_asks(small_family: Family, monkeypatc
     assert threading.get_ident() not in seen
 
 
+def test_an_engine_that_minds_no_change_of_threads_is_spared_it(
+    small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime, backend = Runtime(), catalog.backend("baseline-ort")
+    with runtime.turn("cpu") as turn:
+        engine = runtime.get(small_family, backend, "cpu").engine
+        real, seen = engine.forward, []
+
+        def forward(windows: Windows) -> SpanLogits:
+            seen.append(threading.get_ident())
+            return real(windows)
+
+        monkeypatch.setattr(engine, "forward", forward)
+        turn.answer(small_family, backend, turn.prepare(small_family, Query(QUESTION, TEXT)))
+    assert seen == [threading.get_ident()]
+
+
 LONG = Query(QUESTION, TEXT * 1200)
 """Of several batches, most of which have the same shape."""
 
@@ -217,7 +234,7 @@ def test_what_the_telling_costs_is_in_no_time(small_family: Family, add_engine: 
         began = time.perf_counter()
         reading = turn.answer(small_family, PACED[1], prepared, "Pruned is reading")
         whole_s = time.perf_counter() - began
-    assert len(said) >= 2 and said[1].startswith("Pruned is reading window 16 of")
+    assert len(said) >= 2 and said[1].startswith("Pruned is reading window 4 of")
     assert 0.01 * reading.n_windows <= reading.times.forward_s < whole_s - 1.0
 
 

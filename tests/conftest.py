@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from qa_backends.catalog import Family
+    from qa_backends.reader.tokens import Tokens
     from qa_backends.runtime import Runtime
 
     AddFile = Callable[[str, str], None]
@@ -105,6 +106,22 @@ def add_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AddFile:
     from qa_backends import engines
 
     return _adds_to(engines, tmp_path / "engines", monkeypatch)
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every text that a tokenizer is given by itself, in order."""
+    from qa_backends.reader.tokens import SubwordTokenizer
+
+    found: list[str] = []
+    encode = SubwordTokenizer.encode
+
+    def noting(self: SubwordTokenizer, text: str) -> Tokens:
+        found.append(text)
+        return encode(self, text)
+
+    monkeypatch.setattr(SubwordTokenizer, "encode", noting)
+    return found
 
 
 @pytest.fixture

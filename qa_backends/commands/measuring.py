@@ -233,18 +233,26 @@ def overhead(
     from qa_backends.runtime import Runtime
 
     of = catalog.family(family or catalog.default_family())
-    with bar("lengths", len(LENGTHS)) as advance:
-        found = measure.overhead(Runtime(progress=watched), of, pick_device(device), runs=runs, progress=advance)
+    where = pick_device(device)
+    with bar("measurements", len(LENGTHS) * len(measure.beside(of, where))) as advance:
+        found = measure.overhead(Runtime(progress=watched), of, where, runs=runs, progress=advance)
     if save:
         write_results(save, OVERHEAD, found)
     if as_json:
         return show(as_dict(OVERHEAD, found))
-    table = Table("tokens", "own cost, ms", "tokenise", "decode", "bookkeeping", "tokenizer's call", "model", "share")
+    head = ("own cost, ms", "tokenise", "decode", "bookkeeping", "tokenizer's call", "text kept", "model", "share")
+    table = Table("backend", "tokens", *head)
     for each in found.rows:
         parts = (
-            each.own_ms, each.tokenise_ms, each.decode_ms, each.bookkeeping_ms, each.tokenizer_call_ms, each.model_ms,
+            each.own_ms, each.tokenise_ms, each.decode_ms, each.bookkeeping_ms, each.tokenizer_call_ms,
+            each.tokenise_kept_ms, each.model_ms,
         )  # fmt: skip
-        table.add_row(str(each.tokens), *[f"{part:.2f}" for part in parts], f"{each.share_of_model:.1%}")
+        table.add_row(
+            each.backend.partition("/")[2],
+            str(each.tokens),
+            *[f"{part:.2f}" for part in parts],
+            f"{each.share_of_model:.1%}",
+        )
     console.print(table)
     return None
 

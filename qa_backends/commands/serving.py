@@ -51,6 +51,9 @@ def serve(
     ] = 0.0,
     max_queue: Annotated[int, typer.Option("--max-queue", min=1, help="Questions that may wait; then 503.")] = 256,
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds until a request gets 504.")] = 30.0,
+    keep_texts: Annotated[
+        int, typer.Option("--keep-texts", min=0, help="Characters of texts that stay tokenised, for more questions.")
+    ] = 2_000_000,
 ) -> None:
     """Serve the page and the HTTP interface: POST /v1/answer, GET /v1/backends, /health, /ready, /metrics, /docs."""
     _need(NEEDED, "serve", "pip install '.[serve]'")
@@ -64,7 +67,7 @@ def serve(
         raise InputError("--backends names none.")
     run(
         of, chosen or [catalog.backend(name) for name in preselection(of, where)], where,
-        size=BatchSize(items=max_batch, wait_s=max_wait_ms / 1000), bounds=Bounds(max_queue, timeout),
+        size=BatchSize(items=max_batch, wait_s=max_wait_ms / 1000), bounds=Bounds(max_queue, timeout, keep_texts),
         host=host, port=port, key=api_key or None, page=page,
     )  # fmt: skip
 

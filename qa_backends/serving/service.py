@@ -38,10 +38,12 @@ class NotReady(QAError):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a server takes on: questions accepted and not answered yet, and seconds that one request may take."""
+    """What a server takes on: questions accepted and not answered yet, seconds that one request may take, and
+    characters of texts whose tokens each backend keeps for the next question about them."""
 
     accepted: int = 256
     seconds: float = 30.0
+    kept_chars: int = 2_000_000
 
 
 @dataclass(slots=True)
@@ -145,7 +147,9 @@ class Service:
             if self._over.is_set():
                 return
             try:
-                place.asked = Together(self.runtime, place.family, place.backend, self.device)
+                place.asked = Together(
+                    self.runtime, place.family, place.backend, self.device, kept_chars=self.bounds.kept_chars
+                )
             except QAError as error:
                 place.error = str(error)
                 continue

@@ -43,15 +43,15 @@ def batchable(backend: Backend) -> bool:
 class Together:
     """A backend on a device, asked many questions at once."""
 
-    def __init__(self, runtime: Runtime, family: Family, backend: Backend, device: str) -> None:
-        """Builds and loads it; raises what ``Runtime.load`` raises."""
+    def __init__(self, runtime: Runtime, family: Family, backend: Backend, device: str, *, kept_chars: int = 0) -> None:
+        """Builds and loads it; raises what ``Runtime.load`` raises. Of texts of ``kept_chars``, tokens are kept."""
         self.name = f"{family.name}/{backend.name}"
         self.family = family
         self.backend = backend
         self.device = device
         self._runtime = runtime
         loaded = runtime.load(family, backend, device, runtime.progress)
-        self.ran, self.reader = loaded.ran, loaded.reader
+        self.ran, self.reader = loaded.ran, loaded.reader.keeping(kept_chars)
         with runtime.turn(device) as turn:
             turn.logits(family, backend, self.reader.prepare(WELL).windows)  # the first call is a slow one
 

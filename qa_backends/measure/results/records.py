@@ -215,8 +215,9 @@ class QualityTable:
 
 @dataclass(frozen=True, slots=True)
 class OverheadRecord:
-    """The app's own cost at one length, medians over ``runs`` answers, in milliseconds."""
+    """The app's own cost beside the model of ``backend``, at one length: medians over ``runs`` answers, in ms."""
 
+    backend: str
     tokens: int
     runs: int
     own_ms: Milliseconds
@@ -224,14 +225,14 @@ class OverheadRecord:
     decode_ms: Milliseconds
     bookkeeping_ms: float
     tokenizer_call_ms: Milliseconds
+    tokenise_kept_ms: Milliseconds
     model_ms: Milliseconds
     share_of_model: float
 
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """The app's own cost beside the model of ``backend``."""
+    """The app's own cost, on a machine."""
 
     machine: Machine
-    backend: str
     rows: tuple[OverheadRecord, ...]

@@ -86,7 +86,8 @@ def started(way: Way, asked: Asked, folder: Path) -> Iterator[str]:
 
 
 def _rest(way: Way, asked: Asked, port: int, _folder: Path) -> list[str]:
-    bounds = ["--max-batch", str(way.max_batch), "--max-queue", str(ACCEPTED)]
+    # Every question's text is tokenised, as if it were new: these ask the same few again and again.
+    bounds = ["--max-batch", str(way.max_batch), "--max-queue", str(ACCEPTED), "--keep-texts", "0"]
     what = ["--backends", asked.backend.name, *catalog.chosen_by(asked.family.name), "--device", asked.device]
     return [sys.executable, "-m", "qa_backends", "serve", "--no-page", "--port", str(port), *what, *bounds]
 

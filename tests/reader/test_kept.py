@@ -1,0 +1,59 @@
+"""Texts kept as tokens: another question about one is spared the tokenising, within bounds, and never a measurement."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from qa_backends.contract import Query
+from qa_backends.reader.kept import KeptTexts
+from qa_backends.reader.reader import Reader
+from qa_backends.reader.tokens import SubwordTokenizer
+
+WORDS = SubwordTokenizer(Path(__file__).resolve().parents[2] / "assets" / "models" / "minilm" / "baseline")
+TEXT = "The ferry to Zanzibar leaves Dar es Salaam at nine. It takes two hours."
+
+
+def test_a_text_asked_about_again_is_not_tokenised_again(encoded: list[str]) -> None:
+    reader = Reader(WORDS).keeping(1000)
+    first, second = Query("When does it leave?", TEXT), Query("How long does it take?", TEXT)
+    reader.prepare(first)
+    kept = reader.prepare(second)
+    assert encoded == [first.question, TEXT, second.question]
+    anew = Reader(WORDS).prepare(second)
+    for name in ("input_ids", "attention_mask", "token_type_ids", "offsets", "answerable"):
+        assert np.array_equal(getattr(kept.windows, name), getattr(anew.windows, name)), name
+
+
+def test_a_reader_that_measures_tokenises_every_time(encoded: list[str]) -> None:
+    reader = Reader(WORDS)
+    for _ in range(3):
+        reader.prepare(Query("When does it leave?", TEXT))
+    assert encoded.count(TEXT) == 3
+
+
+def test_the_text_that_was_not_used_longest_goes_first(encoded: list[str]) -> None:
+    kept = KeptTexts(WORDS.encode, 30)
+    for text in ("one " * 3, "two " * 3, "one " * 3, "six " * 3, "one " * 3, "two " * 3):
+        kept(text)
+    assert encoded == ["one " * 3, "two " * 3, "six " * 3, "two " * 3]
+
+
+def test_a_text_longer_than_all_that_may_be_kept_is_read_and_not_kept(encoded: list[str]) -> None:
+    kept = KeptTexts(WORDS.encode, 30)
+    kept("short")
+    assert len(kept(TEXT)) == len(kept(TEXT)) > 0
+    assert encoded.count(TEXT) == 2
+    nothing = KeptTexts(WORDS.encode, 0)
+    assert len(nothing("word")) == len(nothing("word")) == 1
+
+
+def test_many_threads_get_the_tokens_of_their_own_texts() -> None:
+    kept = KeptTexts(WORDS.encode, 200)
+    texts = [f"{'word ' * (number % 7 + 1)}{number}" for number in range(40)] * 5
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(kept, texts))
+    for text, each in zip(texts, found, strict=True):
+        assert np.array_equal(each.ids, WORDS.encode(text).ids)

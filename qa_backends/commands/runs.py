@@ -13,7 +13,7 @@ import typer
 
 from qa_backends.commands.terminal import Device, pick_device, questions_of
 from qa_backends.training.heldout import ARTICLES, Split, split
-from qa_backends.training.settings import BATCH_TOKENS, LEARNING_RATE, Changes, RunSettings
+from qa_backends.training.settings import BATCH_TOKENS, BF16, LEARNING_RATE, Changes, RunSettings
 
 Data = Annotated[Path, typer.Option("--data", help="SQuAD-format training questions, plain or .xz.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the run; a stopped run in it goes on.")]
@@ -32,6 +32,9 @@ Dropout = Annotated[
 ]
 Freeze = Annotated[
     bool, typer.Option("--freeze-embeddings/--no-freeze-embeddings", help="Keep word and position tables as they are.")
+]
+Precision = Annotated[
+    str, typer.Option("--precision", help="bf16 or fp32, which a CPU without fast BF16 products trains faster in.")
 ]
 Ema = Annotated[
     float, typer.Option("--ema", min=0.0, max=0.99999, help="Decay of the weights' average, as 0.999; 0 for none.")
@@ -84,6 +87,7 @@ def of_a_run(passes: float, seed: int) -> Callable[[Callable[..., None]], Callab
         hold_out_seed: HoldOutSeed = 0,
         dropout: Dropout = 0.0,
         freeze_embeddings: Freeze = True,
+        precision: Precision = BF16,
         ema: Ema = 0.0,
         swaps: Swapped = 0,
         lower_case: LowerCase = 0.0,
@@ -95,7 +99,7 @@ def of_a_run(passes: float, seed: int) -> Callable[[Callable[..., None]], Callab
         changes = Changes(swaps, lower_case, cut, join, misplaced)
         run = RunSettings(
             out, passes, learning_rate, batch_tokens, seed, pick_device(device), ema, dropout, freeze_embeddings,
-            changes,
+            changes, precision,
         )  # fmt: skip
         return Chosen(run, data, hold_out, hold_out_seed)
 

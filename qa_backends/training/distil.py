@@ -22,12 +22,12 @@ LOWEST_LOGIT = -1e4
 """What stands for padding: no share of the softmax, and small enough for half precision."""
 
 
-def live(checkpoint: Path, device: str) -> Callable[[Batch], Logits]:
+def live(checkpoint: Path, device: str, precision: str) -> Callable[[Batch], Logits]:
     """A fine-tuned checkpoint, loaded to the device, whose logits a ``Teacher`` gives; raises what ``load_model``
     raises."""
     model = trainable(checkpoint, device)
     model.train(mode=False)
-    return runner(model, device)
+    return runner(model, device, precision)
 
 
 class Teacher:

@@ -38,7 +38,7 @@ def finetune(questions: Sequence[Question], *, start_from: Path, run: RunSetting
     material = Material(questions, start_from, run, on_step)
     material.claim(start=start)
     model = trainable(start_from, run.device, dropout=run.dropout)
-    logits_of = runner(model, run.device)
+    logits_of = runner(model, run.device, run.precision)
 
     def loss_of(batch: Batch, _step: int) -> torch.Tensor:
         return span_loss(logits_of(batch), batch)

@@ -70,7 +70,7 @@ class Material:
             InputError: the file of logits is not of these questions, or they change.
         """
         run = self._run
-        logits_of = live(checkpoint, run.device)
+        logits_of = live(checkpoint, run.device, run.precision)
         if kept is None:
             return Teacher(logits_of)
         if run.changes != UNCHANGED:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import load_model, read_config
+from qa_backends.training.settings import BF16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,14 +58,19 @@ def taking(model: PreTrainedModel) -> Callable[[Batch], dict[str, torch.Tensor]]
     return lambda batch: {name: batch.inputs[name] for name in names if name in batch.inputs}
 
 
-def runner(model: PreTrainedModel, device: str, *, compiling: bool = True) -> Callable[[Batch], Logits]:
-    """The model's start and end logits ``[n, seq_len]`` of a batch, computed under bfloat16 autocast."""
+def computing(device: str, precision: str) -> torch.autocast:
+    """What products are computed under, at one of ``settings.PRECISIONS``."""
     import torch
 
+    return torch.autocast(device, torch.bfloat16, enabled=precision == BF16)
+
+
+def runner(model: PreTrainedModel, device: str, precision: str, *, compiling: bool = True) -> Callable[[Batch], Logits]:
+    """The model's start and end logits ``[n, seq_len]`` of a batch, computed at the precision."""
     forward, inputs_of = compiled(model) if compiling else model, taking(model)
 
     def run(batch: Batch) -> Logits:
-        with torch.autocast(device, torch.bfloat16):
+        with computing(device, precision):
             out = forward(**inputs_of(batch))
         return out.start_logits, out.end_logits
 

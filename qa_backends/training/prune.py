@@ -138,7 +138,7 @@ class Pruning:
             save_model(model, stage / "cut", tokenizer_from=self.teacher, dtype=torch.float32)
         model = self._model(stage / "cut")
         torch.compiler.reset()  # the graph compiled for the last stage has other shapes
-        logits_of = runner(model, self._run.device)
+        logits_of = runner(model, self._run.device, self._run.precision)
         self._train(self._learned(model), lambda batch, _step: logits_of(batch), steps, stage)
         save_model(model, stage / "model", tokenizer_from=self.teacher, dtype=torch.float32)
 
@@ -160,7 +160,7 @@ class Pruning:
         sums = [torch.zeros_like(each) for each in tensors]
         for each in tensors:
             each.requires_grad_()
-        logits_of = runner(model, self._run.device, compiling=False)
+        logits_of = runner(model, self._run.device, self._run.precision, compiling=False)
         for batch in self._material.batches(0, IMPORTANCE_BATCHES):
             loss = self._teacher.loss(logits_of(batch), batch)
             found = torch.autograd.grad(loss, tensors, materialize_grads=True)  # some layers may have no gates left
@@ -177,7 +177,7 @@ class Pruning:
         worths = [torch.nn.Parameter(torch.zeros_like(each)) for each in (*gates.heads, *gates.columns)]
         heads, columns = worths[: len(gates.heads)], worths[len(gates.heads) :]
         share = self._share_of_gates(model, gates)
-        logits_of = runner(model, self._run.device, compiling=False)
+        logits_of = runner(model, self._run.device, self._run.precision, compiling=False)
 
         def forward(batch: Batch, step: int) -> Logits:
             kept = self._kept_at(step, share)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 LEARNING_RATE, BATCH_TOKENS = 1.2e-4, 4096
 """Of every recipe, unless a person chooses otherwise."""
 WEIGHT_DECAY = 0.01
+BF16, FP32 = "bf16", "fp32"
+PRECISIONS = (BF16, FP32)
+"""What products are computed in: under bfloat16 autocast, or as the weights are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class RunSettings:
     """What a person chooses: the run's folder, ``passes`` over the questions, how to step, and on which device.
 
     ``max_tokens`` bounds the tokens of a step, padding included. ``dropout`` is the share of hidden values and of
-    attention that is left out at random.
+    attention that is left out at random; ``precision`` is one of ``PRECISIONS``.
     """
 
     folder: Path
@@ -74,6 +77,12 @@ class RunSettings:
     dropout: float = 0.0
     freeze_embeddings: bool = True
     changes: Changes = UNCHANGED
+    precision: str = BF16
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a precision that there is not."""
+        if self.precision not in PRECISIONS:
+            raise InputError(f"There is no precision '{self.precision}'. Choose one of: {', '.join(PRECISIONS)}.")
 
     def recipe(self, steps: int) -> Recipe:
         return Recipe(steps, self.learning_rate, WEIGHT_DECAY, self.max_tokens, self.seed, self.ema)

@@ -16,7 +16,7 @@ from qa_backends.checkpoints.packing import keep_layers
 from qa_backends.errors import InputError
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
-from qa_backends.training.model import compiled, learned, runner, span_loss, taking, trainable
+from qa_backends.training.model import compiled, computing, learned, runner, span_loss, taking, trainable
 from qa_backends.training.provenance import weights_of, with_known_layers
 
 if TYPE_CHECKING:
@@ -121,12 +121,12 @@ class Distilling:
         return folder / "model"
 
     def _by_the_labels(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
-        logits_of = runner(student, self._run.device)
+        logits_of = runner(student, self._run.device, self._run.precision)
         return lambda batch, _step: span_loss(logits_of(batch), batch)
 
     def _by_logits(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
         teacher = self._material.teacher(self._teacher, self._logits_file)
-        logits_of = runner(student, self._run.device)
+        logits_of = runner(student, self._run.device, self._run.precision)
         return lambda batch, _step: teacher.loss(logits_of(batch), batch)
 
     def _by_hidden_states(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
@@ -145,12 +145,10 @@ class Distilling:
 
     def _hidden(self, model: PreTrainedModel) -> Callable[[Batch], Hidden]:
         """Hidden states ``[n, seq_len, hidden]``: the embeddings', and those behind every layer."""
-        import torch
-
         run, inputs_of = compiled(model), taking(model)
 
         def hidden(batch: Batch) -> Hidden:
-            with torch.autocast(self._run.device, torch.bfloat16):
+            with computing(self._run.device, self._run.precision):
                 found: Hidden = run(**inputs_of(batch), output_hidden_states=True).hidden_states
             return found
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 OPTIONS = (
     "--passes=1 --hold-out=3 --hold-out-seed=5 --swaps=8 --ema=0.9 --dropout=0.1 --no-freeze-embeddings "
-    "--lower-case=0.1 --cut=0.2 --join=0.15 --misplaced=0.05"
+    "--lower-case=0.1 --cut=0.2 --join=0.15 --misplaced=0.05 --precision=fp32"
 )
 
 
@@ -65,9 +65,10 @@ def test_finetune_writes_its_settings_and_what_it_answers_of_the_held_out_articl
 ) -> None:
     made = train("finetune", "--from", str(tiny), "--out", str(tmp_path / "run"), *OPTIONS.split())
     settings = made["settings"]
-    assert {key: settings[key] for key in ("ema", "dropout", "freeze_embeddings")} == {
+    assert {key: settings[key] for key in ("ema", "dropout", "freeze_embeddings", "precision")} == {
         "ema": 0.9,
         "dropout": 0.1,
+        "precision": "fp32",
         "freeze_embeddings": False,
     }
     assert settings["changes"] == {"swaps": 8, "lower_case": 0.1, "cut": 0.2, "join": 0.15, "misplaced": 0.05}
@@ -185,3 +186,14 @@ def test_pruning_holds_out_articles_too_and_says_that_its_teacher_saw_them(
     assert not first["settings"]["held_out"]["seen_before"]
     assert made["settings"]["held_out"]["seen_before"]
     assert len(made["settings"]["held_out"]["articles"]) == 4
+
+
+def test_a_precision_that_there_is_not_is_refused(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["train", "finetune", "--data", str(data), "--out", str(tmp_path / "run"), "--precision", "fp8"]
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(SystemExit) as left:
+        patched.setattr(sys, "argv", ["qa_backends", *arguments, "--from", str(tmp_path)])
+        main()
+    assert left.value.code
+    assert "There is no precision 'fp8'. Choose one of: bf16, fp32." in " ".join(capsys.readouterr().err.split())

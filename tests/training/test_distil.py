@@ -8,12 +8,14 @@ import pytest
 import torch
 from helpers import BASELINE
 
+from qa_backends.checkpoints.load import load_model
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
 from qa_backends.training.data import collate, examples
 from qa_backends.training.distil import LABEL_SHARE, TEMPERATURE, Teacher, divergence, live
 from qa_backends.training.model import span_loss
+from qa_backends.training.settings import BF16, FP32
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +31,16 @@ def batch() -> Batch:
     return collate(examples(read_squad(OWN_QUESTIONS)[:6], tokenizer), tokenizer)
 
 
+def test_a_teacher_computes_at_the_precision_that_was_chosen(tiny: Path, batch: Batch) -> None:
+    half, whole = (live(tiny, "cpu", precision)(batch) for precision in (BF16, FP32))
+    plain = load_model(tiny, attention="eager").eval()(**batch.inputs)
+    torch.testing.assert_close(whole, (plain.start_logits, plain.end_logits), atol=1e-4, rtol=0)
+    assert half[0].dtype == torch.bfloat16
+    assert 0 < (half[0].float() - whole[0]).abs().mean() < 0.1 * whole[0].abs().mean()
+
+
 def test_a_student_that_repeats_its_teacher_learns_from_the_labels_alone(tiny: Path, batch: Batch) -> None:
-    teacher = Teacher(live(tiny, "cpu"))
+    teacher = Teacher(live(tiny, "cpu", BF16))
     start, end = teacher.logits(batch)
     repeated = teacher.loss((start, end), batch)
     torch.testing.assert_close(repeated, LABEL_SHARE * span_loss((start, end), batch))
@@ -40,7 +50,7 @@ def test_a_student_that_repeats_its_teacher_learns_from_the_labels_alone(tiny: P
 
 
 def test_the_loss_moves_the_student_and_not_the_teacher(tiny: Path, batch: Batch) -> None:
-    teacher = Teacher(live(tiny, "cpu"))
+    teacher = Teacher(live(tiny, "cpu", BF16))
     assert not any(each.requires_grad for each in teacher.logits(batch))
     student = tuple(each.float().flip(0).requires_grad_() for each in teacher.logits(batch))
     before = teacher.loss((student[0], student[1]), batch)

@@ -234,8 +234,9 @@ def overhead(
 
     of = catalog.family(family or catalog.default_family())
     where = pick_device(device)
-    with bar("measurements", len(LENGTHS) * len(measure.beside(of, where))) as advance:
-        found = measure.overhead(Runtime(progress=watched), of, where, runs=runs, progress=advance)
+    backends = measure.companions(of, where)
+    with bar("measurements", len(LENGTHS) * len(backends)) as advance:
+        found = measure.overhead(Runtime(progress=watched), of, backends, where, runs=runs, progress=advance)
     if save:
         write_results(save, OVERHEAD, found)
     if as_json:

@@ -68,15 +68,6 @@ def mood(add_engine: AddFile) -> Mood:
     return moody(add_engine)
 
 
-def test_a_text_asked_about_again_is_not_tokenised_again(mood: Mood, small_family: Family, encoded: list[str]) -> None:
-    for kept_chars, times in ((10_000, 1), (0, 3)):
-        with serving(Runtime(), small_family, [MOODY], bounds=Bounds(kept_chars=kept_chars)) as client:
-            encoded.clear()
-            answers = [ask(client, QUERY).json()["answers"] for _ in range(3)]
-        assert encoded.count(QUERY["context"]) == times
-        assert answers[0] == answers[1] == answers[2]
-
-
 @pytest.fixture
 def client(mood: Mood, small_family: Family) -> Iterator[httpx.Client]:
     with serving(Runtime(), small_family, [MOODY]) as found:
@@ -104,6 +95,15 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_text_asked_about_again_is_not_tokenised_again(mood: Mood, small_family: Family, encoded: list[str]) -> None:
+    for kept_chars, times in ((10_000, 1), (0, 3)):
+        with serving(Runtime(), small_family, [MOODY], bounds=Bounds(kept_chars=kept_chars)) as client:
+            encoded.clear()
+            answers = [ask(client, QUERY).json()["answers"] for _ in range(3)]
+        assert encoded.count(QUERY["context"]) == times
+        assert answers[0] == answers[1] == answers[2]
 
 
 def test_the_embedded_models_answer(runtime: Runtime) -> None:

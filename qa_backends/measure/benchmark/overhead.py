@@ -19,7 +19,7 @@ from qa_backends.measure.timing.machine import this_machine
 from qa_backends.measure.timing.rounds import WARM_UP_RUNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Query, StageTimes
@@ -31,13 +31,13 @@ RUNS = 200
 def overhead(
     runtime: Runtime,
     family: Family,
+    backends: Sequence[Backend],
     device: str,
     *,
     runs: int = RUNS,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> Overhead:
-    """A record for each backend and length, medians in milliseconds, of the baseline and of the fastest backend that is
-    preselected: the larger a model, the less its pass leaves in the processor's caches of what the app needs next.
+    """A record for each backend and length, medians in milliseconds.
 
     ``own_ms`` is all that is not the model: tokenise, decode, and ``bookkeeping_ms``, which is what the clock shows
     around the whole answer beyond the parts that an answer reports. Apart from these: ``tokenizer_call_ms`` is the
@@ -45,21 +45,21 @@ def overhead(
     server that still has the text as tokens.
     """
     records = []
-    backends = beside(family, device)
     for each in backends:
         runtime.load(family, each, device, runtime.progress)
     with runtime.turn(device) as turn:
-        reader = runtime.reader(family)
+        reader, questions = runtime.reader(family), own_questions()
+        queries = {length: queries_of_length(reader, questions, length, 1)[0] for length in LENGTHS}
         for backend in backends:
-            for length in LENGTHS:
-                (query,) = queries_of_length(reader, own_questions(), length, 1)
+            for length, query in queries.items():
                 records.append(_record(turn, family, backend, query, length, runs))
                 progress(len(records))
     return Overhead(this_machine(), tuple(records))
 
 
-def beside(family: Family, device: str) -> list[Backend]:
-    """Whose company the app's own cost is measured in."""
+def companions(family: Family, device: str) -> list[Backend]:
+    """Beside which the own cost is measured: the baseline, and the fastest that is preselected. The larger a model, the
+    less its pass leaves in the processor's caches of what the app needs next."""
     names = dict.fromkeys((catalog.BASELINE, preselection(family, device)[-1]))
     return [catalog.backend(name) for name in names]
 

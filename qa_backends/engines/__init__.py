@@ -24,12 +24,12 @@ def engine_class(name: str) -> type[Engine]:
     Raises:
         UnknownBackend: there is no such file, with a list of those there are; or it does not hold one engine.
     """
-    module = sys.modules.get(f"{__name__}.{name}")  # looking into the folder would cost every answer a millisecond
-    if module is None or name.startswith("_"):
-        if name not in engine_names():
-            raise UnknownBackend(f"There is no engine '{name}'. Choose one of: {', '.join(engine_names())}.")
-        module = importlib.import_module(f"{__name__}.{name}")
-    return _engine_in(module)
+    place = f"{__name__}.{name}"
+    # Looking into the folder would cost every answer a millisecond.
+    if (place not in sys.modules or name.startswith("_")) and name not in engine_names():
+        raise UnknownBackend(f"There is no engine '{name}'. Choose one of: {', '.join(engine_names())}.")
+    # Not what sys.modules holds: that is half a module while another thread imports it, and this waits.
+    return _engine_in(importlib.import_module(place))
 
 
 @cache

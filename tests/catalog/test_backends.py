@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 from helpers import ROOT
 
-from qa_backends import catalog
+from qa_backends import catalog, engines
+from qa_backends.artefacts import steps
 from qa_backends.artefacts.steps import step_of
 from qa_backends.catalog import Backend
 from qa_backends.engines import engine_class, engine_names
@@ -101,6 +103,46 @@ def test_a_file_that_holds_no_engine_is_said(add_engine: AddFile, source: str) -
     add_engine("hollow", source)
     with pytest.raises(UnknownBackend, match="'hollow' holds 0 engines"):
         engine_class("hollow")
+
+
+SLOW_ENGINE = """
+    import time
+
+    from qa_backends.engines.fake import Fake
+
+    time.sleep(0.5)
+
+
+    class Slow(Fake):
+        short = "slow"
+        label = "Slow"
+"""
+SLOW_STEP = """
+    import dataclasses
+    import time
+
+    from qa_backends.artefacts.steps import onnx
+
+    time.sleep(0.5)
+    STEP = dataclasses.replace(onnx.STEP, name="slow")
+"""
+
+
+@pytest.mark.parametrize("kind", ["engine", "step"])
+def test_who_asks_while_another_thread_imports_the_file_waits_for_all_of_it(
+    add_engine: AddFile, add_step: AddFile, kind: str
+) -> None:
+    add, look_up, package = {
+        "engine": (lambda: add_engine("slow", SLOW_ENGINE), engine_class, engines),
+        "step": (lambda: add_step("slow", SLOW_STEP), step_of, steps),
+    }[kind]
+    add()
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(look_up, "slow")
+        while f"{package.__name__}.slow" not in sys.modules:
+            assert not first.done()
+        assert not first.done()
+        assert look_up("slow") is first.result()
 
 
 def test_listing_backends_imports_nothing_heavy() -> None:

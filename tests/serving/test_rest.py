@@ -55,8 +55,8 @@ def serving(
     port = server.servers[0].sockets[0].getsockname()[1]
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S, headers=headers) as client:
-        while wait and client.get("/ready").status_code != 200:
-            time.sleep(0.02)
+        if wait:
+            until(lambda: client.get("/ready").status_code == 200)
         yield client
     server.should_exit = True
     thread.join(PATIENCE_S)
@@ -64,8 +64,10 @@ def serving(
 
 
 @pytest.fixture
-def mood(add_engine: AddFile) -> Mood:
-    return moody(add_engine)
+def mood(add_engine: AddFile) -> Iterator[Mood]:
+    yield moody(add_engine)
+    # A server may be closed while its backends are being made ready, which would go on with the next test's engine.
+    until(lambda: all(each.name != "getting ready" for each in threading.enumerate()))
 
 
 @pytest.fixture

@@ -91,12 +91,11 @@ def step_names() -> list[str]:
 def step_of(name: str) -> Step:
     """Raises ArtefactError, listing the steps there are."""
     place = f"{__name__}.{name.replace('-', '_')}"
-    module = sys.modules.get(place)  # looking into the folder would cost every answer a millisecond
-    if module is None:
-        if name not in step_names():
-            raise ArtefactError(f"There is no build step '{name}'. Choose one of: {', '.join(step_names())}.")
-        module = importlib.import_module(place)
-    found: Step = module.STEP
+    # Looking into the folder would cost every answer a millisecond.
+    if place not in sys.modules and name not in step_names():
+        raise ArtefactError(f"There is no build step '{name}'. Choose one of: {', '.join(step_names())}.")
+    # Not what sys.modules holds: that is half a module while another thread imports it, and this waits.
+    found: Step = importlib.import_module(place).STEP
     if found.name != name:
         raise ArtefactError(f"The file of the build step '{name}' says it is '{found.name}'; rename one of them.")
     return found

@@ -113,7 +113,9 @@ class Handler(BaseHTTPRequestHandler):
             self._missing("RepoNotFound")
             return
         siblings = [{"rfilename": name, "size": len(each)} for name, each in self.hub.files_of(commit).items()]
-        self._json({"id": repository, "sha": commit, "siblings": siblings})
+        config = json.loads(self.hub.files_of(commit).get("config.json", b"{}"))
+        read = {key: config[key] for key in ("model_type", "architectures") if key in config}
+        self._json({"id": repository, "sha": commit, "siblings": siblings, "config": read})
 
     def _file(self, repository: str, revision: str, name: str, *, body: bool) -> None:
         commit = self.hub.commit_of(repository, revision)

@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qa_backends.checkpoints.architectures import known
 from qa_backends.checkpoints.files import CHECKPOINT_FILES, TOKENIZER_SETTINGS, WEIGHTS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from huggingface_hub import ModelInfo
 
 CARD = "README.md"
@@ -25,6 +29,9 @@ FILES = [CARD, *CHECKPOINT_FILES, *TOKENIZER_SETTINGS]
 CONVERTER = "SFconvertbot"
 """The Hub's own account that offers safetensors copies; anybody else's pull request is not read."""
 UNREACHABLE, MISSING, PICKLED, SPLIT, TOO_LARGE = "unreachable", "missing", "pickled", "split", "too large"
+UNREAD, UNTAUGHT = "unread", "untaught"
+TASK = "QuestionAnswering"
+"""What stands in the names of transformers' classes that find spans."""
 MOST_BESIDE = 100_000_000
 """Bytes of all files but the weights, where the size is bounded: the largest vocabularies take a fifth."""
 
@@ -53,6 +60,10 @@ class SplitError(Exception):
     """The weights are in several files."""
 
 
+class UnfitError(Exception):
+    """It is no model that can be asked here. Its arguments: ``UNREAD`` and its kind, or ``UNTAUGHT`` and its class."""
+
+
 def snapshot(wanted: Wanted) -> Path | None:
     """A local folder, named by its commit, with config, tokenizer and safetensors weights; ``None`` without weights.
 
@@ -60,7 +71,7 @@ def snapshot(wanted: Wanted) -> Path | None:
     conversion service. Without a pinned ``revision``, such a copy is looked for; pickled weights are never read.
 
     Raises:
-        TooLargeError: the files are more than ``most_bytes``.
+        TooLargeError, SplitError, UnfitError: by what the Hub says of it, where ``most_bytes`` are given.
     """
     from huggingface_hub import HfApi
 
@@ -107,7 +118,8 @@ def _told(wanted: Wanted, revision: str | None) -> ModelInfo | None:
 
 
 def _looked_through(told: ModelInfo, most_bytes: int) -> bool:
-    """Whether there are weights. Raises SplitError and TooLargeError."""
+    """Whether there are weights. Raises UnfitError, SplitError and TooLargeError."""
+    _check_fit(told.config or {})
     sizes = {each.rfilename: each.size or 0 for each in told.siblings or ()}
     if WEIGHTS not in sizes:
         if f"{WEIGHTS}.index.json" in sizes:
@@ -117,6 +129,15 @@ def _looked_through(told: ModelInfo, most_bytes: int) -> bool:
     if (whole := beside + sizes[WEIGHTS]) > most_bytes or beside > MOST_BESIDE:
         raise TooLargeError(whole)
     return True
+
+
+def _check_fit(config: Mapping[str, Any]) -> None:
+    """Raises UnfitError for what the Hub read in ``config.json``, as far as it did: weights may be gigabytes."""
+    kind, classes = config.get("model_type"), config.get("architectures") or []
+    if kind and kind not in known():
+        raise UnfitError(UNREAD, kind)
+    if classes and not any(TASK in each for each in classes):
+        raise UnfitError(UNTAUGHT, classes[0])
 
 
 def asked() -> Wanted:
@@ -148,6 +169,8 @@ def main() -> None:
         found = {"problem": TOO_LARGE, "bytes": error.args[0]}
     except SplitError:
         found = {"problem": SPLIT}
+    except UnfitError as error:
+        found = {"problem": error.args[0], "is": error.args[1]}
     except (RepositoryNotFoundError, RevisionNotFoundError):
         found = {"problem": MISSING}
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:

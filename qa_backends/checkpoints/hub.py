@@ -12,8 +12,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qa_backends.checkpoints.architectures import known
 from qa_backends.checkpoints.disk import keep_within_bound
-from qa_backends.checkpoints.download import FILES, MISSING, PICKLED, SPLIT, TOO_LARGE, UNREACHABLE
+from qa_backends.checkpoints.download import (
+    FILES,
+    MISSING,
+    PICKLED,
+    SPLIT,
+    TOO_LARGE,
+    UNREACHABLE,
+    UNREAD,
+    UNTAUGHT,
+)
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.errors import BackendUnavailable
 from qa_backends.paths import cache_root, write_whole
@@ -23,6 +33,8 @@ if TYPE_CHECKING:
 
 TELL_EVERY_S = 1.0
 LOOK_EVERY_S = 0.1
+MOST_NAMED = 60
+"""Characters of a name that the Hub tells."""
 REASONS = {
     MISSING: "The Hugging Face Hub has no model {} of that revision, or shows it to nobody without leave.",
     SPLIT: "The weights of {} are split over several files, which are not read.",
@@ -64,7 +76,8 @@ def fetch(
     More than ``most_bytes``, where given, are not downloaded; ``anonymous``, nothing that wants this machine's token.
 
     Raises:
-        BackendUnavailable: the Hub cannot be reached, or holds no safetensors weights, or too large ones.
+        BackendUnavailable: the Hub cannot be reached, or holds no safetensors weights, or too large ones, or, where
+            ``most_bytes`` are given, says that it is a model of another kind or for another task.
         Cancelled: ``progress`` says to stop; what had come stays, and the next time goes on from there.
     """
     if (found := fetched(repository, revision)) and (found.public or not anonymous):
@@ -102,6 +115,16 @@ def _refusal(repository: str, answer: dict[str, object], remedy: str, most_bytes
             f"{repository} takes {int(str(answer['bytes'])) / 1e9:.1f} GB, and downloads are limited to "
             f"{most_bytes / 1e9:g} GB here.",
             "Choose a smaller model, or raise the limit: QA_DOWNLOAD_GB.",
+        )
+    if problem == UNREAD:
+        return BackendUnavailable(
+            f"{repository} is of the kind '{str(answer['is'])[:MOST_NAMED]}', which cannot be read.",
+            f"Choose one of the kinds {', '.join(known())}.",
+        )
+    if problem == UNTAUGHT:
+        return BackendUnavailable(
+            f"{repository} was not taught to find answers: its class is {str(answer['is'])[:MOST_NAMED]}.",
+            "Choose one that was fine-tuned for extractive question answering.",
         )
     if problem in REASONS:
         return BackendUnavailable(REASONS[problem].format(repository), "Choose another model.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,6 +147,25 @@ def test_a_stopped_download_of_a_visitor_leaves_nothing(
     with pytest.raises(Cancelled):
         catalog.adopt("somebody/large", watched, anonymous=True)
     assert sum(each.stat().st_size for each in (tmp_path / "downloaded").rglob("*") if each.is_file()) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"model_type": "gpt2"}, "of the kind 'gpt2', which cannot be read. Choose one of the kinds albert, bert, "),
+        (
+            {"model_type": "bert", "architectures": ["BertForMaskedLM"]},
+            "was not taught to find answers: its class is BertForMaskedLM. Choose one that was fine-tuned",
+        ),
+    ],
+)
+def test_what_could_not_be_asked_is_refused_before_its_weights_come(
+    hub: StandInHub, config: dict[str, object], said: str
+) -> None:
+    hub.publish("somebody/other", {"config.json": json.dumps(config).encode(), WEIGHTS: bytes(1_000_000)})
+    with pytest.raises(BackendUnavailable, match=re.escape(said)):
+        catalog.adopt("somebody/other", UNWATCHED)
+    assert not any(WEIGHTS in each for each in hub.asked)
 
 
 @pytest.mark.parametrize(

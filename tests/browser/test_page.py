@@ -100,10 +100,14 @@ def test_a_newer_question_replaces_the_one_that_is_being_answered(page: Page) ->
     assert page.locator("#qa-result h2").all_inner_texts() == [f"“{QUESTION}”"]
 
 
-def test_a_question_can_be_cancelled(page: Page) -> None:
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1280x900", "390x844"])
+def test_a_question_can_be_cancelled_and_can_be_read_meanwhile(open_page: Open, size: dict[str, int]) -> None:
+    page = open_page(size=size)
     page.fill(BOX, "Who called at the straw house?")
     page.click("#qa-ask")
     page.wait_for_selector("#qa-cancel:visible")
+    field = page.locator(BOX).bounding_box()
+    assert field is not None and field["width"] > size["width"] / 2
     page.click("#qa-cancel")
     page.wait_for_selector("#qa-result:has-text('Cancelled')")
     page.wait_for_selector("#qa-cancel", state="hidden")

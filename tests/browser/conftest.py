@@ -46,7 +46,7 @@ def short_turns() -> Iterator[None]:
     narrow interval or for INT8 to be built."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("qa_backends.web.shared.choices.preselection", lambda family, _device: catalog.usual(family))
-        patch.setattr("qa_backends.web.ask.tab.LIVE_SECONDS", 2.0)
+        patch.setattr("qa_backends.web.ask.answering.LIVE_SECONDS", 2.0)
         yield
 
 

@@ -292,7 +292,7 @@ def test_asking_ends_the_search_for_another_question(page: Page, monkeypatch: py
             ended.set()
             raise
 
-    monkeypatch.setattr("qa_backends.web.ask.tab.find_difference", search)
+    monkeypatch.setattr("qa_backends.web.ask.answering.find_difference", search)
     page.click("#qa-find")
     page.wait_for_selector("#qa-result:has-text('Looking for')")
     ask(page, context=TEXT, question=QUESTION)

@@ -66,7 +66,7 @@ def test_cancelling_brings_back_the_last_result_with_its_own_marks_and_dims_it(
     page: Page, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask(page, question=QUESTION, context=TEXT)
-    monkeypatch.setattr("qa_backends.web.ask.tab.LIVE_SECONDS", 60)
+    monkeypatch.setattr("qa_backends.web.ask.answering.LIVE_SECONDS", 60)
     verdict, marks = page.inner_text("#qa-result .qa-headline"), page.locator("#qa-marked mark").all_inner_texts()
     page.fill("#qa-context textarea", "Cara rode home, and Dora stayed for the night.")
     page.fill(BOX, "Who rode home?")

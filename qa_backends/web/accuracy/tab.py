@@ -20,16 +20,16 @@ from qa_backends.measure.results.records import QualityRecord, QualityTable
 from qa_backends.progress import Progress
 from qa_backends.web.accuracy import html
 from qa_backends.web.accuracy.shown import DATA, OWN_FILE, Shown, said_of, shipped, shipped_commands
-from qa_backends.web.ask.share import CODE_BOX
-from qa_backends.web.ask.tab import FOLLOWED, PRIVATE, AskTab, offer
-from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
+from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, preselected
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
+    from qa_backends.web.ask.tab import AskTab
 
 Updates = Any
 TO_TOP = "(...values) => { window.scrollTo(0, 0); return values; }"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from qa_backends import catalog
@@ -20,11 +20,6 @@ LINK_UP_TO = 6_000
 """A longer address, in bytes, is made without the text: browsers and proxies cut or refuse it."""
 ARGUMENT_UP_TO = 100_000
 """Bytes of text that are given on a command line; Linux refuses single arguments above 128 KiB."""
-
-CODE_BOX: dict[str, Any] = {
-    "language": None, "interactive": False, "wrap_lines": True, "lines": 1, "buttons": ["copy"],
-}  # fmt: skip
-"""How code to copy is shown: in one colour, since those of Gradio's editor have too little contrast on white."""
 
 
 @dataclass(frozen=True, slots=True)

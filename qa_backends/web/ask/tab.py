@@ -6,46 +6,29 @@ asks. So there is one way to ask, and a newer question ends the one before.
 
 from __future__ import annotations
 
-import json
-import random
-from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from qa_backends import catalog
-from qa_backends.asking.ask import LIVE_SECONDS, Asking, ask
-from qa_backends.asking.comparison import Comparison, Fastest, comparison_of
-from qa_backends.asking.recorded import examples, recorded_comparison
-from qa_backends.contract import Query
-from qa_backends.errors import InputError, QAError
+from qa_backends.asking.ask import LIVE_SECONDS
+from qa_backends.asking.recorded import examples
 from qa_backends.limits import devices
-from qa_backends.measure.quality.datasets import own_questions
-from qa_backends.measure.quality.evaluation import Differing, find_difference
 from qa_backends.measure.results.shipped import shipped_benchmark
-from qa_backends.progress import Cancelled, Progress
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.web.ask import charts, html, scripts, share
+from qa_backends.web.ask.answering import Answering
 from qa_backends.web.ask.own import Allowed, OwnModel
-from qa_backends.web.ask.upload import read_text
-from qa_backends.web.ask.visits import Visit, Visits
-from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected, said
-from qa_backends.web.shared.stops import Stops
-from qa_backends.web.shared.worker import Worker
+from qa_backends.web.ask.shown import deployed, first_asked, first_sight, updates_of
+from qa_backends.web.ask.visits import Visit
+from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, said
+from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
 
 if TYPE_CHECKING:
-    from qa_backends.catalog import Backend, Family
     from qa_backends.runtime import Runtime
 
 WAITING_ROOM = 16
 """Questions that may be under way or waiting at once; the next ones wait in Gradio's own queue."""
 RUN_TOGETHER: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": WAITING_ROOM}
-PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-FOLLOWED: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}
-"""For what a control shows at once: a change made while the last is drawn is drawn after it, not dropped."""
-LONGER_SECONDS = 180.0
 HOW_TO_READ = (
     "A time is the median of whole answers (tokenise, model, decode). The backends take turns until the fastest one's "
     f"ratio to the baseline is known within 5 %, or for {LIVE_SECONDS:.0f} seconds. A range such as “3.2 to 3.6 times” "
@@ -61,19 +44,13 @@ LINK_NOTE = (
     f"A text that would make it longer than {share.LINK_UP_TO:,} characters is left out."
 )
 
-CANCELLED = "Cancelled; this is the result before it."
-
-Updates = tuple[Any, ...]
-
 
 class AskTab:
-    """Widgets of the tab, and the functions behind them."""
+    """Widgets of the tab, and what each of them sets off."""
 
     def __init__(self, runtime: Runtime, allowed: Allowed) -> None:
-        self._runtime = runtime
+        self._answering = Answering(runtime)
         self._allowed = allowed
-        self._stops = Stops()
-        self._visits = Visits()
         self._draw()
         self._wire()
 
@@ -136,9 +113,9 @@ class AskTab:
             gr.HTML(f'<p class="qa-soft">{HOW_TO_READ}</p>')
         with gr.Accordion("Copy as code, or as a link", open=False):
             gr.HTML(f'<p class="qa-soft">{LINK_NOTE}</p>')
-            self._python = gr.Code(share.as_python(*shown, share.page_address(None)), label="Python", **share.CODE_BOX)
-            self._shell = gr.Code(share.as_shell(*shown), label="Command line", **share.CODE_BOX)
-            self._deploy = gr.Code(_deployed(recorded), label="Deploy the fastest", **share.CODE_BOX)
+            self._python = gr.Code(share.as_python(*shown, share.page_address(None)), label="Python", **CODE_BOX)
+            self._shell = gr.Code(share.as_shell(*shown), label="Command line", **CODE_BOX)
+            self._deploy = gr.Code(deployed(recorded), label="Deploy the fastest", **CODE_BOX)
         gr.HTML("", js_on_load=scripts.LISTEN, elem_id="qa-listen")  # last: it looks for what stands above
 
     @property
@@ -157,20 +134,21 @@ class AskTab:
         return [*self.shown, self._address, self._cancel]
 
     def _wire(self) -> None:
+        does = self._answering
         self._asking: list[Any] = [
             self.ticket.change(
-                self.ask_now, [self.visit, *self.form], self.outputs, trigger_mode="multiple", **PRIVATE, **RUN_TOGETHER
+                does.ask_now, [self.visit, *self.form], self.outputs, trigger_mode="multiple", **PRIVATE, **RUN_TOGETHER
             )
         ]  # fmt: skip
         self._asking.append(
             self._longer.click(
-                self.ask_longer, [self.visit, *self.form], self.outputs, trigger_mode="multiple", **PRIVATE,
+                does.ask_longer, [self.visit, *self.form], self.outputs, trigger_mode="multiple", **PRIVATE,
                 **RUN_TOGETHER,
             )
         )  # fmt: skip
         self._asking.append(
             self._find.click(
-                self.find, [self.ticket, *self.form], [*self.form, self.ticket, self._result, self._cancel],
+                does.find, [self.ticket, *self.form], [*self.form, self.ticket, self._result, self._cancel],
                 trigger_mode="multiple", **PRIVATE, **RUN_TOGETHER,
             )
         )  # fmt: skip
@@ -183,12 +161,12 @@ class AskTab:
                 [self._context, self._question, self.ticket],
             )
         self._cancel.click(
-            self.cancelled, [self.visit, self._context, self._question], [self._result, self._marked, self._cancel],
+            does.cancelled, [self.visit, self._context, self._question], [self._result, self._marked, self._cancel],
             cancels=self._asking, **PRIVATE,
         )  # fmt: skip
-        self._watch.click(self.watch, self.visit, [self.visit, self._result], **PRIVATE)
+        self._watch.click(does.watch, self.visit, [self.visit, self._result], **PRIVATE)
         self._address.change(None, [self._address, self._context], None, js=scripts.SET_ADDRESS)
-        self._open.upload(self.open_text, self._open, [self._context, self._result], queue=False, **PRIVATE)
+        self._open.upload(does.open_text, self._open, [self._context, self._result], queue=False, **PRIVATE)
         for choice in (self.family, self._device):
             choice.input(offer, [self.family, self._device, self._backends], self._backends, queue=False, **FOLLOWED)
         for chosen in (self._backends, self.family, self._device):
@@ -200,122 +178,6 @@ class AskTab:
     def asks(self, triggers: list[Any], fill: Any, inputs: list[Any], outputs: list[Any], **options: Any) -> None:
         """Wires events that fill the form and raise the ticket; what is being asked or looked for is ended first."""
         gr.on(triggers, fill, inputs, outputs, cancels=self._asking, **PRIVATE, **options)
-
-    def ask_now(
-        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str,
-        request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
-        """Draws the comparison as it comes; the last drawing adds the chart, the code and the link."""
-        yield from self._ask_for(LIVE_SECONDS, visit, context, question, backends, family, device, request)
-
-    def ask_longer(
-        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str,
-        request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
-        """The same question again, with more time for the turns."""
-        yield from self._ask_for(LONGER_SECONDS, visit, context, question, backends, family, device, request)
-
-    def _ask_for(
-        self, seconds: float, visit: Visit, context: str, question: str, backends: list[str], family: str,
-        device: str, request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
-        skipped = [gr.skip()] * 5
-        view: Comparison | None = None
-        drawn_answers = -1
-        stop = self._stops.begin(request)
-        try:
-            asked = catalog.family(family)
-            chosen = catalog.ladder(catalog.resolve(name, family)[1] for name in backends)
-            query = Query(question, context)
-            waiting = html.pending(question, [(each.name, each.title) for each in chosen])
-            yield (gr.skip(), waiting, "", *skipped, gr.Button(visible=True))
-            states = Worker[Asking](
-                lambda put: ask(
-                    self._runtime, asked, chosen, query, device, seconds=seconds,
-                    emit=lambda state: put(state.copy()), stopped=stop.is_set,
-                )
-            )  # fmt: skip
-            for state in states:
-                if stop.is_set():
-                    return
-                view = comparison_of(state)
-                new_answers = len(view.told) > drawn_answers
-                drawn_answers = max(drawn_answers, len(view.told))
-                marks = html.marked(view) if new_answers else gr.skip()
-                yield (gr.skip(), html.result(view), marks, *skipped, gr.skip())
-        except QAError as error:
-            yield (gr.skip(), html.trouble(str(error)), "", *skipped, gr.Button(visible=False))
-            return
-        except Cancelled:
-            return
-        finally:
-            self._stops.over(request, stop)
-        if view is None or not view.answered or stop.is_set():
-            yield (*[gr.skip()] * 8, gr.Button(visible=False))
-            return
-        visit = visit.with_question(view)
-        self._visits.keep(visit)
-        link = share.link(question, context, family, [card.backend for card in view.cards])
-        address = json.dumps({"link": link, "key": visit.key, "asked": visit.races})
-        yield (*_shown(visit, view, request), address, gr.Button(visible=False))
-
-    def find(
-        self, ticket: int, context: str, question: str, backends: list[str], family: str, device: str,
-        request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
-        """Reads the project's own questions, in random order, until a smaller model's answer, or rounding, differs from
-        the baseline's; then asks that one."""
-        questions = own_questions()
-        random.shuffle(questions)
-        found: list[Differing | None] = []
-        unchanged = [gr.skip()] * 6
-        stop = self._stops.begin(request)
-        yield (*unchanged, html.remark("Looking for a question …"), gr.Button(visible=True))
-        try:
-            asked, baseline = catalog.resolve(catalog.BASELINE, family)
-            pair = (baseline, _compared(asked, backends))
-            for status in Worker[str](
-                lambda put: found.append(
-                    find_difference(self._runtime, asked, pair, device, questions, Progress(put, stop.is_set))
-                )
-            ):
-                yield (*unchanged, html.remark(status), gr.skip())
-        except QAError as error:
-            yield (*unchanged, html.trouble(str(error)), gr.Button(visible=False))
-            return
-        except Cancelled:
-            return
-        finally:
-            self._stops.over(request, stop)
-        if not found or found[0] is None:
-            sentence = f"{baseline.title} and {pair[1].title} agree on all {len(questions)} questions tried."
-            yield (*unchanged, html.remark(sentence), gr.Button(visible=False))
-            return
-        changed = found[0].one.question
-        names = list(dict.fromkeys([*backends, *(each.name for each in pair)]))
-        yield (changed.context, changed.question, names, family, device, ticket + 1, gr.skip(), gr.skip())
-
-    def open_text(self, path: str) -> Updates:
-        """The uploaded text in the form. ``path`` is where Gradio put the upload, not one from the request."""
-        try:
-            return read_text(Path(path)), gr.skip()
-        except InputError as error:
-            return gr.skip(), html.trouble(str(error))
-
-    def cancelled(self, visit: Visit, context: str, question: str, request: gr.Request) -> Updates:
-        """Ends the visitor's own work, and shows again what stood there before, dimmed if it is of another question."""
-        self._stops.end(request)
-        view, hidden = visit.last or first_sight(), gr.Button(visible=False)
-        if view is None:
-            return html.remark(CANCELLED), "", hidden
-        stale = (view.question, view.context) != (question, context)
-        return html.result(view, note=CANCELLED, stale=stale), html.marked(view, stale=stale), hidden
-
-    def watch(self, visit: Visit) -> tuple[Visit, str]:
-        """Starts the race again: the visitor's last question, or the recorded one before they asked."""
-        visit = replace(visit, races=visit.races + 1)
-        view = visit.last or first_sight()
-        return visit, html.result(view, visit.races) if view else ""
 
     def open_link(self, ticket: int, kept: str, key: str, request: gr.Request) -> dict[Any, Any]:
         """Fills the form from the address, where it says something; shows the result of it again after a reload, else
@@ -335,10 +197,10 @@ class AskTab:
         if not context:
             note = "The text was too long for the link you opened. Paste it, then press Ask."
             return form | {self._result: html.remark(note, found.question)}
-        visit = self._visits.of(key, found.question, context)
+        visit = self._answering.visits.of(key, found.question, context)
         if visit is None or visit.last is None or not visit.last.asked(found.family, found.backends):
             return form | {self.ticket: ticket + 1}
-        shown = zip(self.shown, _shown(visit, visit.last, request), strict=True)
+        shown = zip(self.shown, updates_of(visit, visit.last, request), strict=True)
         return form | {self._device: visit.last.device} | dict(shown)
 
     def wire_own(self, page: gr.Blocks, others: list[Any]) -> None:
@@ -350,59 +212,3 @@ class AskTab:
             self.open_link, [self.ticket, self._kept, self._key], [*self.form, self.ticket, *self.shown],
             js=scripts.KEPT, **PRIVATE,
         )  # fmt: skip
-
-
-def _shown(visit: Visit, view: Comparison, request: gr.Request) -> Updates:
-    """A comparison that is over, as the page shows it: the result, the marked text, the chart and the code."""
-    names = [card.backend for card in view.cards]
-    asked = (view.question, view.context, view.family, names, view.device)
-    return (
-        visit,
-        html.result(view, visit.races),
-        html.marked(view),
-        charts.visit(visit.history, shipped_benchmark()),
-        share.as_python(*asked, share.page_address(request)),
-        share.as_shell(*asked),
-        _deployed(view),
-    )
-
-
-def _deployed(view: Comparison | None) -> str:
-    """How the fastest is put to use; the last that was ticked, where none is known to be."""
-    if view is None:
-        _, _, family, names, device = first_asked()
-        return share.as_deployed(family, names[-1], device)
-    name = view.fastest.backend if view.fastest else view.cards[-1].backend
-    return share.as_deployed(view.family, name, view.device)
-
-
-def first_asked() -> tuple[str, str, str, list[str], str]:
-    """What the form holds to begin with: question, text, family, backends ticked, device."""
-    first, family, device = examples()[0], catalog.default_family(), devices()[0]
-    return first["question"], first["context"], family, preselected(family, device), device
-
-
-def first_sight() -> Comparison | None:
-    """The recorded comparison, of the backends that are ticked to begin with."""
-    recorded = recorded_comparison()
-    if recorded is None:
-        return None
-    ticked = preselected(recorded.family)
-    cards = tuple(card for card in recorded.cards if card.backend in ticked)
-    fastest = [Fastest(card.backend, card.speed_up) for card in cards if card.speed_up]
-    return replace(recorded, cards=cards, fastest=fastest[0] if len(fastest) == 1 else recorded.fastest)
-
-
-def _compared(of: Family, ticked: list[str]) -> Backend:
-    """What is compared with the baseline: the first ticked backend that runs the family's smallest weights, else those
-    in PyTorch; of a family without smaller ones, its usual faster backend."""
-    smaller = of.smallest if of.smallest != catalog.BASELINE else ""
-    plain = smaller or catalog.usual(of)[-1]
-    chosen = [catalog.resolve(name, of.name)[1] for name in [*ticked, plain]]
-    return next(each for each in chosen if each.checkpoint == smaller or each.name == plain)
-
-
-def offer(family: str, device: str | None, chosen: list[str]) -> Any:
-    """The backends that the family has and the device, where given, can run; a tick stays where it is still offered."""
-    choices = backend_choices(family, device)
-    return gr.CheckboxGroup(choices, value=preselected(family, device, chosen) or preselected(family, device))

@@ -14,11 +14,10 @@ from qa_backends.measure.benchmark.plan import LENGTHS
 from qa_backends.measure.recommend.recommend import recommend
 from qa_backends.measure.recommend.search import Search
 from qa_backends.measure.recommend.wish import Wish
-from qa_backends.web.ask.share import CODE_BOX
-from qa_backends.web.ask.tab import PRIVATE
 from qa_backends.web.benchmark import found
 from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.widgets import CODE_BOX, PRIVATE
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:

@@ -19,14 +19,13 @@ from qa_backends.measure.benchmark.sweep import Sweep, sweep
 from qa_backends.measure.results.files import BENCHMARK, as_csv, as_text, read_benchmark
 from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
 from qa_backends.measure.results.shipped import shipped_benchmark
-from qa_backends.web.ask.share import CODE_BOX
-from qa_backends.web.ask.tab import FOLLOWED, PRIVATE, offer
 from qa_backends.web.benchmark import charts, html, shown
 from qa_backends.web.benchmark.choices import command_of, plan_of, said_of
 from qa_backends.web.benchmark.fastest import Fastest
-from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, preselected
+from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, preselected
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
+from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
 
 from qa_backends import catalog
 from qa_backends.asking.comparison import known_quality
@@ -64,3 +66,9 @@ def said(backends: list[str], family: str, device: str) -> str:
     titles = [each.title for each in catalog.offered(catalog.family(family)) if each.name in backends]
     shown = " + ".join(titles) if len(titles) <= 2 else f"{len(titles)} backends"
     return " · ".join([shown or "No backend", catalog.family(family).title.partition(",")[0], DEVICE_TITLES[device]])
+
+
+def offer(family: str, device: str | None, chosen: list[str]) -> Any:
+    """The backends that the family has and the device, where given, can run; a tick stays where it is still offered."""
+    choices = backend_choices(family, device)
+    return gr.CheckboxGroup(choices, value=preselected(family, device, chosen) or preselected(family, device))

@@ -1,0 +1,182 @@
+"""What the tab's buttons do: ask, look for a question, cancel, watch the race again, read a file."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from qa_backends import catalog
+from qa_backends.asking.ask import LIVE_SECONDS, Asking, ask
+from qa_backends.asking.comparison import Comparison, comparison_of
+from qa_backends.contract import Query
+from qa_backends.errors import InputError, QAError
+from qa_backends.measure.quality.datasets import own_questions
+from qa_backends.measure.quality.evaluation import Differing, find_difference
+from qa_backends.progress import Cancelled, Progress
+from qa_backends.web.ask import html, share
+from qa_backends.web.ask.shown import first_sight, updates_of
+from qa_backends.web.ask.upload import read_text
+from qa_backends.web.ask.visits import Visit, Visits
+from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.worker import Worker
+
+if TYPE_CHECKING:
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.runtime import Runtime
+
+LONGER_SECONDS = 180.0
+CANCELLED = "Cancelled; this is the result before it."
+
+Updates = tuple[Any, ...]
+
+
+class Answering:
+    """What visitors ask and what of it is under way, one thing at a time of each; ``visits`` outlive a reload."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.visits = Visits()
+        self._runtime = runtime
+        self._stops = Stops()
+
+    def ask_now(
+        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str,
+        request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
+        """Draws the comparison as it comes; the last drawing adds the chart, the code and the link."""
+        yield from self._ask_for(LIVE_SECONDS, visit, context, question, backends, family, device, request)
+
+    def ask_longer(
+        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str,
+        request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
+        """The same question again, with more time for the turns."""
+        yield from self._ask_for(LONGER_SECONDS, visit, context, question, backends, family, device, request)
+
+    def _ask_for(
+        self, seconds: float, visit: Visit, context: str, question: str, backends: list[str], family: str,
+        device: str, request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
+        skipped = [gr.skip()] * 5
+        view: Comparison | None = None
+        drawn_answers = -1
+        stop = self._stops.begin(request)
+        try:
+            asked = catalog.family(family)
+            chosen = catalog.ladder(catalog.resolve(name, family)[1] for name in backends)
+            query = Query(question, context)
+            waiting = html.pending(question, [(each.name, each.title) for each in chosen])
+            yield (gr.skip(), waiting, "", *skipped, gr.Button(visible=True))
+            states = Worker[Asking](
+                lambda put: ask(
+                    self._runtime, asked, chosen, query, device, seconds=seconds,
+                    emit=lambda state: put(state.copy()), stopped=stop.is_set,
+                )
+            )  # fmt: skip
+            for state in states:
+                if stop.is_set():
+                    break
+                view = comparison_of(state)
+                new_answers = len(view.told) > drawn_answers
+                drawn_answers = max(drawn_answers, len(view.told))
+                marks = html.marked(view) if new_answers else gr.skip()
+                yield (gr.skip(), html.result(view), marks, *skipped, gr.skip())
+        except QAError as error:
+            yield (gr.skip(), html.trouble(str(error)), "", *skipped, gr.Button(visible=False))
+            return
+        except Cancelled:
+            pass  # the stop says so too
+        finally:
+            self._stops.over(request, stop)
+        if stop.is_set():
+            yield _nothing(9)
+            return
+        if view is None or not view.answered:
+            yield (*[gr.skip()] * 8, gr.Button(visible=False))
+            return
+        visit = visit.with_question(view)
+        self.visits.keep(visit)
+        link = share.link(question, context, family, [card.backend for card in view.cards])
+        address = json.dumps({"link": link, "key": visit.key, "asked": visit.races})
+        yield (*updates_of(visit, view, request), address, gr.Button(visible=False))
+
+    def find(
+        self, ticket: int, context: str, question: str, backends: list[str], family: str, device: str,
+        request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
+        """Reads the project's own questions, in random order, until a smaller model's answer, or rounding, differs from
+        the baseline's; then asks that one."""
+        questions = own_questions()
+        random.shuffle(questions)
+        found: list[Differing | None] = []
+        unchanged = [gr.skip()] * 6
+        stop = self._stops.begin(request)
+        yield (*unchanged, html.remark("Looking for a question …"), gr.Button(visible=True))
+        try:
+            asked, baseline = catalog.resolve(catalog.BASELINE, family)
+            pair = (baseline, _compared(asked, backends))
+            for status in Worker[str](
+                lambda put: found.append(
+                    find_difference(self._runtime, asked, pair, device, questions, Progress(put, stop.is_set))
+                )
+            ):
+                yield (*unchanged, html.remark(status), gr.skip())
+        except QAError as error:
+            yield (*unchanged, html.trouble(str(error)), gr.Button(visible=False))
+            return
+        except Cancelled:
+            pass  # the stop says so too
+        finally:
+            self._stops.over(request, stop)
+        if stop.is_set():
+            yield _nothing(8)
+            return
+        if not found or found[0] is None:
+            sentence = f"{baseline.title} and {pair[1].title} agree on all {len(questions)} questions tried."
+            yield (*unchanged, html.remark(sentence), gr.Button(visible=False))
+            return
+        changed = found[0].one.question
+        names = list(dict.fromkeys([*backends, *(each.name for each in pair)]))
+        yield (changed.context, changed.question, names, family, device, ticket + 1, gr.skip(), gr.skip())
+
+    def open_text(self, path: str) -> Updates:
+        """The uploaded text in the form. ``path`` is where Gradio put the upload, not one from the request."""
+        try:
+            return read_text(Path(path)), gr.skip()
+        except InputError as error:
+            return gr.skip(), html.trouble(str(error))
+
+    def cancelled(self, visit: Visit, context: str, question: str, request: gr.Request) -> Updates:
+        """Ends the visitor's own work, and shows again what stood there before, dimmed if it is of another question."""
+        self._stops.end_and_wait(request)
+        view, hidden = visit.last or first_sight(), gr.Button(visible=False)
+        if view is None:
+            return html.remark(CANCELLED), "", hidden
+        stale = (view.question, view.context) != (question, context)
+        return html.result(view, note=CANCELLED, stale=stale), html.marked(view, stale=stale), hidden
+
+    def watch(self, visit: Visit) -> tuple[Visit, str]:
+        """Starts the race again: the visitor's last question, or the recorded one before they asked."""
+        visit = replace(visit, races=visit.races + 1)
+        view = visit.last or first_sight()
+        return visit, html.result(view, visit.races) if view else ""
+
+
+def _nothing(outputs: int) -> Updates:
+    """Leaves the outputs as they are: the last word of work that was stopped. Gradio repeats the last one when the work
+    is over, and would draw over what a newer question, or Cancel, has drawn since."""
+    return tuple(gr.skip() for _ in range(outputs))
+
+
+def _compared(of: Family, ticked: list[str]) -> Backend:
+    """What is compared with the baseline: the first ticked backend that runs the family's smallest weights, else those
+    in PyTorch; of a family without smaller ones, its usual faster backend."""
+    smaller = of.smallest if of.smallest != catalog.BASELINE else ""
+    plain = smaller or catalog.usual(of)[-1]
+    chosen = [catalog.resolve(name, of.name)[1] for name in [*ticked, plain]]
+    return next(each for each in chosen if each.checkpoint == smaller or each.name == plain)

@@ -1,0 +1,62 @@
+"""What the tab shows of a comparison that is over, and what it holds before anybody asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from qa_backends import catalog
+from qa_backends.asking.comparison import Comparison, Fastest
+from qa_backends.asking.recorded import examples, recorded_comparison
+from qa_backends.limits import devices
+from qa_backends.measure.results.shipped import shipped_benchmark
+from qa_backends.web.ask import charts, html, share
+from qa_backends.web.shared.choices import preselected
+
+if TYPE_CHECKING:
+    import gradio as gr
+
+    from qa_backends.web.ask.visits import Visit
+
+Updates = tuple[Any, ...]
+
+
+def updates_of(visit: Visit, view: Comparison, request: gr.Request) -> Updates:
+    """A comparison that is over, as the page shows it: the result, the marked text, the chart and the code."""
+    names = [card.backend for card in view.cards]
+    asked = (view.question, view.context, view.family, names, view.device)
+    return (
+        visit,
+        html.result(view, visit.races),
+        html.marked(view),
+        charts.visit(visit.history, shipped_benchmark()),
+        share.as_python(*asked, share.page_address(request)),
+        share.as_shell(*asked),
+        deployed(view),
+    )
+
+
+def deployed(view: Comparison | None) -> str:
+    """How the fastest is put to use; the last that was ticked, where none is known to be."""
+    if view is None:
+        _, _, family, names, device = first_asked()
+        return share.as_deployed(family, names[-1], device)
+    name = view.fastest.backend if view.fastest else view.cards[-1].backend
+    return share.as_deployed(view.family, name, view.device)
+
+
+def first_asked() -> tuple[str, str, str, list[str], str]:
+    """What the form holds to begin with: question, text, family, backends ticked, device."""
+    first, family, device = examples()[0], catalog.default_family(), devices()[0]
+    return first["question"], first["context"], family, preselected(family, device), device
+
+
+def first_sight() -> Comparison | None:
+    """The recorded comparison, of the backends that are ticked to begin with."""
+    recorded = recorded_comparison()
+    if recorded is None:
+        return None
+    ticked = preselected(recorded.family)
+    cards = tuple(card for card in recorded.cards if card.backend in ticked)
+    fastest = [Fastest(card.backend, card.speed_up) for card in cards if card.speed_up]
+    return replace(recorded, cards=cards, fastest=fastest[0] if len(fastest) == 1 else recorded.fastest)

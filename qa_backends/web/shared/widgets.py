@@ -1,0 +1,14 @@
+"""What the widgets of every tab, and the events between them, are made with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+"""Of events that are nobody's but the page's."""
+FOLLOWED: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}
+"""For what a control shows at once: a change made while the last is drawn is drawn after it, not dropped."""
+CODE_BOX: dict[str, Any] = {
+    "language": None, "interactive": False, "wrap_lines": True, "lines": 1, "buttons": ["copy"],
+}  # fmt: skip
+"""How code to copy is shown: in one colour, since those of Gradio's editor have too little contrast on white."""

@@ -67,12 +67,18 @@ def url(runtime: Runtime) -> Iterator[str]:
 
 
 @pytest.fixture
-def own_forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Models of one's own that the test brings are gone after it, and it begins with none."""
-    from qa_backends import catalog
+def own_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test begins with no models of one's own."""
     from qa_backends.catalog import own
 
     monkeypatch.setattr(own, "_adopted", {})
+
+
+@pytest.fixture(autouse=True)
+def families_forgotten() -> Iterator[None]:
+    """Families that the test brings are gone after it, so that tests may come in any order."""
+    from qa_backends import catalog
+
     before = {each.name for each in catalog.families()}
     yield
     for each in catalog.families():

@@ -114,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         siblings = [{"rfilename": name, "size": len(each)} for name, each in self.hub.files_of(commit).items()]
         config = json.loads(self.hub.files_of(commit).get("config.json", b"{}"))
-        read = {key: config[key] for key in ("model_type", "architectures") if key in config}
+        read = {key: config[key] for key in ("model_type",) if key in config}
         self._json({"id": repository, "sha": commit, "siblings": siblings, "config": read})
 
     def _file(self, repository: str, revision: str, name: str, *, body: bool) -> None:

@@ -59,7 +59,7 @@ def adopt(wanted: str, progress: Progress, *, folders: bool = True, anonymous: b
     Raises:
         InputError: it is neither a folder nor a repository's name, or cannot be taken, see ``admission``.
         ArtefactError: it has no config, or is of a kind that is not known.
-        BackendUnavailable: the Hub cannot be reached, or holds no safetensors weights of it, or too large ones.
+        BackendUnavailable: the Hub cannot be reached, or holds nothing of it that can be taken, see ``hub.fetch``.
         Cancelled: ``progress`` says to stop.
     """
     wanted = wanted.strip()

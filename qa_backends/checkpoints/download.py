@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import struct
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qa_backends.checkpoints.architectures import known
+from qa_backends.checkpoints.architectures import architecture, known
 from qa_backends.checkpoints.files import CHECKPOINT_FILES, TOKENIZER_SETTINGS, WEIGHTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from huggingface_hub import ModelInfo
 
 CARD = "README.md"
@@ -30,8 +28,6 @@ CONVERTER = "SFconvertbot"
 """The Hub's own account that offers safetensors copies; anybody else's pull request is not read."""
 UNREACHABLE, MISSING, PICKLED, SPLIT, TOO_LARGE = "unreachable", "missing", "pickled", "split", "too large"
 UNREAD, UNTAUGHT = "unread", "untaught"
-TASK = "QuestionAnswering"
-"""What stands in the names of transformers' classes that find spans."""
 MOST_BESIDE = 100_000_000
 """Bytes of all files but the weights, where the size is bounded: the largest vocabularies take a fifth."""
 
@@ -61,7 +57,8 @@ class SplitError(Exception):
 
 
 class UnfitError(Exception):
-    """It is no model that can be asked here. Its arguments: ``UNREAD`` and its kind, or ``UNTAUGHT`` and its class."""
+    """It is no model that can be asked here. Its arguments: ``UNREAD`` and its kind, or ``UNTAUGHT`` and what it
+    lacks."""
 
 
 def snapshot(wanted: Wanted) -> Path | None:
@@ -94,6 +91,7 @@ def _with_weights(wanted: Wanted, revision: str | None) -> Path | None:
     if wanted.most_bytes and (told := _told(wanted, revision)):
         if not _looked_through(told, wanted.most_bytes):
             return None
+        _check_taught(wanted, told)
         revision = told.sha  # what was looked through is what is fetched
     folder = Path(
         snapshot_download(
@@ -119,7 +117,8 @@ def _told(wanted: Wanted, revision: str | None) -> ModelInfo | None:
 
 def _looked_through(told: ModelInfo, most_bytes: int) -> bool:
     """Whether there are weights. Raises UnfitError, SplitError and TooLargeError."""
-    _check_fit(told.config or {})
+    if (kind := _kind(told)) and kind not in known():
+        raise UnfitError(UNREAD, kind)
     sizes = {each.rfilename: each.size or 0 for each in told.siblings or ()}
     if WEIGHTS not in sizes:
         if f"{WEIGHTS}.index.json" in sizes:
@@ -131,13 +130,25 @@ def _looked_through(told: ModelInfo, most_bytes: int) -> bool:
     return True
 
 
-def _check_fit(config: Mapping[str, Any]) -> None:
-    """Raises UnfitError for what the Hub read in ``config.json``, as far as it did: weights may be gigabytes."""
-    kind, classes = config.get("model_type"), config.get("architectures") or []
-    if kind and kind not in known():
-        raise UnfitError(UNREAD, kind)
-    if classes and not any(TASK in each for each in classes):
-        raise UnfitError(UNTAUGHT, classes[0])
+def _kind(told: ModelInfo) -> str:
+    """What the Hub read in ``config.json``; empty where it did not."""
+    return str((told.config or {}).get("model_type") or "")
+
+
+def _check_taught(wanted: Wanted, told: ModelInfo) -> None:
+    """Raises UnfitError where the head of the weights' file names no output layer: the rest may be gigabytes."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import SafetensorsParsingError
+
+    if not (kind := _kind(told)):
+        return
+    api = HfApi(token=wanted.token)
+    try:
+        weights = api.parse_safetensors_file_metadata(wanted.repository, WEIGHTS, revision=told.sha).tensors
+    except (SafetensorsParsingError, struct.error):  # which who reads the file can say better
+        return
+    if (layer := f"{architecture(kind).head}weight") not in weights:
+        raise UnfitError(UNTAUGHT, layer)
 
 
 def asked() -> Wanted:

@@ -123,7 +123,7 @@ def _refusal(repository: str, answer: dict[str, object], remedy: str, most_bytes
         )
     if problem == UNTAUGHT:
         return BackendUnavailable(
-            f"{repository} was not taught to find answers: its class is {str(answer['is'])[:MOST_NAMED]}.",
+            f"{repository} was not taught to find answers: it has no output layer '{answer['is']}'.",
             "Choose one that was fine-tuned for extractive question answering.",
         )
     if problem in REASONS:

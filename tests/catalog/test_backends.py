@@ -110,7 +110,7 @@ SLOW_ENGINE = """
 
     from qa_backends.engines.fake import Fake
 
-    time.sleep(0.5)
+    time.sleep(1)
 
 
     class Slow(Fake):
@@ -123,7 +123,7 @@ SLOW_STEP = """
 
     from qa_backends.artefacts.steps import onnx
 
-    time.sleep(0.5)
+    time.sleep(1)
     STEP = dataclasses.replace(onnx.STEP, name="slow")
 """
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     AddFile = Callable[[str, str], None]
 
-PATIENCE_S = 60.0
+PATIENCE_S, BUILT_WITHIN_S = 60.0, 300.0
 SMALL = "small/baseline-moody"
 QUERY = {"question": QUESTION, "context": TEXT}
 SECRET_WORD = "Quisquilloso"
@@ -56,7 +56,7 @@ def serving(
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S, headers=headers) as client:
         if wait:
-            until(lambda: client.get("/ready").status_code == 200)
+            until(lambda: client.get("/ready").status_code == 200, BUILT_WITHIN_S)
         yield client
     server.should_exit = True
     thread.join(PATIENCE_S)
@@ -65,7 +65,8 @@ def serving(
 
 @pytest.fixture
 def mood(add_engine: AddFile) -> Iterator[Mood]:
-    yield moody(add_engine)
+    yield (found := moody(add_engine))
+    found.let.set()
     # A server may be closed while its backends are being made ready, which would go on with the next test's engine.
     until(lambda: all(each.name != "getting ready" for each in threading.enumerate()))
 
@@ -92,8 +93,8 @@ def metric(client: httpx.Client, name: str, **labels: str) -> float:
     return sum(each.value for each in samples if labels.items() <= each.labels.items())
 
 
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+def until(holds: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
+    deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -27,6 +27,9 @@ from qa_backends.web.shared.stops import Stops
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+    from threading import Event
+
     from qa_backends.catalog import Backend, Family
     from qa_backends.runtime import Runtime
 
@@ -49,23 +52,28 @@ class Answering:
         request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
         """Draws the comparison as it comes; the last drawing adds the chart, the code and the link."""
-        yield from self._ask_for(LIVE_SECONDS, visit, context, question, backends, family, device, request)
+        form = (context, question, backends, family, device)
+        yield from self._stops.until_stopped(
+            request, lambda stop: self._asked(stop, LIVE_SECONDS, visit, *form, request)
+        )
 
     def ask_longer(
         self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str,
         request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
         """The same question again, with more time for the turns."""
-        yield from self._ask_for(LONGER_SECONDS, visit, context, question, backends, family, device, request)
+        form = (context, question, backends, family, device)
+        yield from self._stops.until_stopped(
+            request, lambda stop: self._asked(stop, LONGER_SECONDS, visit, *form, request)
+        )
 
-    def _ask_for(
-        self, seconds: float, visit: Visit, context: str, question: str, backends: list[str], family: str,
+    def _asked(
+        self, stop: Event, seconds: float, visit: Visit, context: str, question: str, backends: list[str], family: str,
         device: str, request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
+    ) -> Generator[Updates]:  # fmt: skip
         skipped = [gr.skip()] * 5
         view: Comparison | None = None
         drawn_answers = -1
-        stop = self._stops.begin(request)
         try:
             asked = catalog.family(family)
             chosen = catalog.ladder(catalog.resolve(name, family)[1] for name in backends)
@@ -79,8 +87,6 @@ class Answering:
                 )
             )  # fmt: skip
             for state in states:
-                if stop.is_set():
-                    break
                 view = comparison_of(state)
                 new_answers = len(view.told) > drawn_answers
                 drawn_answers = max(drawn_answers, len(view.told))
@@ -90,13 +96,8 @@ class Answering:
             yield (gr.skip(), html.trouble(str(error)), "", *skipped, gr.Button(visible=False))
             return
         except Cancelled:
-            pass  # the stop says so too
-        finally:
-            self._stops.over(request, stop)
-        if stop.is_set():
-            yield _nothing(9)
             return
-        if view is None or not view.answered:
+        if view is None or not view.answered or stop.is_set():
             yield (*[gr.skip()] * 8, gr.Button(visible=False))
             return
         visit = visit.with_question(view)
@@ -111,11 +112,15 @@ class Answering:
     ) -> Iterator[Updates]:  # fmt: skip
         """Reads the project's own questions, in random order, until a smaller model's answer, or rounding, differs from
         the baseline's; then asks that one."""
+        yield from self._stops.until_stopped(request, lambda stop: self._found(stop, ticket, backends, family, device))
+
+    def _found(
+        self, stop: Event, ticket: int, backends: list[str], family: str, device: str
+    ) -> Generator[Updates]:  # fmt: skip
         questions = own_questions()
         random.shuffle(questions)
         found: list[Differing | None] = []
         unchanged = [gr.skip()] * 6
-        stop = self._stops.begin(request)
         yield (*unchanged, html.remark("Looking for a question …"), gr.Button(visible=True))
         try:
             asked, baseline = catalog.resolve(catalog.BASELINE, family)
@@ -130,11 +135,6 @@ class Answering:
             yield (*unchanged, html.trouble(str(error)), gr.Button(visible=False))
             return
         except Cancelled:
-            pass  # the stop says so too
-        finally:
-            self._stops.over(request, stop)
-        if stop.is_set():
-            yield _nothing(8)
             return
         if not found or found[0] is None:
             sentence = f"{baseline.title} and {pair[1].title} agree on all {len(questions)} questions tried."
@@ -152,8 +152,10 @@ class Answering:
             return gr.skip(), html.trouble(str(error))
 
     def cancelled(self, visit: Visit, context: str, question: str, request: gr.Request) -> Updates:
-        """Ends the visitor's own work, and shows again what stood there before, dimmed if it is of another question."""
-        self._stops.end_and_wait(request)
+        """Ends the visitor's own work, and shows again what stood there before, dimmed if it is of another question;
+        nothing where a newer question was asked meanwhile."""
+        if not self._stops.end_and_wait(request):
+            return gr.skip(), gr.skip(), gr.skip()
         view, hidden = visit.last or first_sight(), gr.Button(visible=False)
         if view is None:
             return html.remark(CANCELLED), "", hidden
@@ -165,12 +167,6 @@ class Answering:
         visit = replace(visit, races=visit.races + 1)
         view = visit.last or first_sight()
         return visit, html.result(view, visit.races) if view else ""
-
-
-def _nothing(outputs: int) -> Updates:
-    """Leaves the outputs as they are: the last word of work that was stopped. Gradio repeats the last one when the work
-    is over, and would draw over what a newer question, or Cancel, has drawn since."""
-    return tuple(gr.skip() for _ in range(outputs))
 
 
 def _compared(of: Family, ticked: list[str]) -> Backend:

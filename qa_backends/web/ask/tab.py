@@ -162,7 +162,7 @@ class AskTab:
             )
         self._cancel.click(
             does.cancelled, [self.visit, self._context, self._question], [self._result, self._marked, self._cancel],
-            cancels=self._asking, **PRIVATE,
+            concurrency_limit=None, **PRIVATE,
         )  # fmt: skip
         self._watch.click(does.watch, self.visit, [self.visit, self._result], **PRIVATE)
         self._address.change(None, [self._address, self._context], None, js=scripts.SET_ADDRESS)

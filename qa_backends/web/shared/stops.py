@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
 
 if TYPE_CHECKING:
-    import gradio as gr
+    from collections.abc import Callable, Generator, Iterator
+
+    Drawing = tuple[Any, ...]
+    """One update for each output of an event."""
 
 DRAWN_WITHIN_S = 0.5
 """Who is to end finds out before the next drawing; what is being drawn is handed over by then."""
@@ -22,8 +28,10 @@ class Stops:
 
     def begin(self, request: gr.Request) -> threading.Event:
         """What ends the work that begins now; it ends the visitor's work before."""
-        self.end(request)
-        stop = self._events[request.session_hash or ""] = threading.Event()
+        with self._changed:
+            self.end(request)
+            stop = self._events[request.session_hash or ""] = threading.Event()
+            self._changed.notify_all()
         return stop
 
     def end(self, request: gr.Request) -> None:
@@ -31,11 +39,18 @@ class Stops:
         if stop := self._events.get(request.session_hash or ""):
             stop.set()
 
-    def end_and_wait(self, request: gr.Request) -> None:
-        """Tells it to end, and waits until it draws nothing more: until it is over, or too long for one drawing."""
-        self.end(request)
+    def end_and_wait(self, request: gr.Request) -> bool:
+        """Tells it to end, and waits until it draws nothing more: until it is over, or too long for one drawing.
+
+        False where the visitor has begun anew meanwhile: the page is the newer work's then.
+        """
+        visitor = request.session_hash or ""
         with self._changed:
-            self._changed.wait_for(lambda: (request.session_hash or "") not in self._events, DRAWN_WITHIN_S)
+            if (stop := self._events.get(visitor)) is None:
+                return True
+            stop.set()
+            self._changed.wait_for(lambda: self._events.get(visitor) is not stop, DRAWN_WITHIN_S)
+            return self._events.get(visitor) in (None, stop)
 
     def over(self, request: gr.Request, stop: threading.Event) -> None:
         """Forgets work that is over, unless the visitor has begun anew meanwhile."""
@@ -43,3 +58,24 @@ class Stops:
             if self._events.get(request.session_hash or "") is stop:
                 del self._events[request.session_hash or ""]
             self._changed.notify_all()
+
+    def until_stopped(
+        self, request: gr.Request, work: Callable[[threading.Event], Generator[Drawing]]
+    ) -> Iterator[Drawing]:
+        """What the visitor's work draws, as long as nothing ends it; what it would draw then stands nowhere.
+
+        The last word of work that was stopped leaves all as it is: Gradio repeats the last one when an event is over,
+        and would draw over what a newer question, or Cancel, has drawn since.
+        """
+        stop = self.begin(request)
+        drawing: Drawing = ()
+        try:
+            with closing(work(stop)) as drawings:
+                for drawing in drawings:
+                    if stop.is_set():
+                        break
+                    yield drawing
+        finally:
+            self.over(request, stop)
+        if stop.is_set():
+            yield tuple(gr.skip() for _ in drawing)

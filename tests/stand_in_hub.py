@@ -113,9 +113,8 @@ class Handler(BaseHTTPRequestHandler):
             self._missing("RepoNotFound")
             return
         siblings = [{"rfilename": name, "size": len(each)} for name, each in self.hub.files_of(commit).items()]
-        config = json.loads(self.hub.files_of(commit).get("config.json", b"{}"))
-        read = {key: config[key] for key in ("model_type",) if key in config}
-        self._json({"id": repository, "sha": commit, "siblings": siblings, "config": read})
+        kind = json.loads(self.hub.files_of(commit).get("config.json", b"{}")).get("model_type")
+        self._json({"id": repository, "sha": commit, "siblings": siblings, "config": {"model_type": kind}})
 
     def _file(self, repository: str, revision: str, name: str, *, body: bool) -> None:
         commit = self.hub.commit_of(repository, revision)

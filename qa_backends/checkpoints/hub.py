@@ -76,8 +76,8 @@ def fetch(
     More than ``most_bytes``, where given, are not downloaded; ``anonymous``, nothing that wants this machine's token.
 
     Raises:
-        BackendUnavailable: the Hub cannot be reached, or holds no safetensors weights, or too large ones, or, where
-            ``most_bytes`` are given, says that it is a model of another kind or for another task.
+        BackendUnavailable: the Hub cannot be reached, or holds no safetensors weights, or too large ones; or, where
+            ``most_bytes`` are given, weights of another kind or without an output layer, of which none come then.
         Cancelled: ``progress`` says to stop; what had come stays, and the next time goes on from there.
     """
     if (found := fetched(repository, revision)) and (found.public or not anonymous):

@@ -40,6 +40,17 @@ def looking(answering: Answering) -> Iterator[Any]:
     return answering.find(0, *FORM, VISITOR)
 
 
+def cancelling_behind(answering: Answering, found: list[Any]) -> threading.Thread:
+    """Who has pressed Cancel, and waits for what is under way; what it shows comes to ``found``."""
+    cancelling = threading.Thread(
+        target=lambda: found.extend(answering.cancelled(Visit(), TEXT, QUESTION, VISITOR)), daemon=True
+    )
+    cancelling.start()
+    while not answering._stops._events[VISITOR.session_hash].is_set():
+        time.sleep(0.01)
+    return cancelling
+
+
 @pytest.mark.parametrize("begun", [asking, looking])
 def test_what_is_cancelled_has_nothing_as_its_last_word(runtime: Runtime, begun: Any) -> None:
     answering = Answering(runtime)
@@ -77,10 +88,7 @@ def test_what_fails_once_it_was_cancelled_says_nothing(runtime: Runtime, monkeyp
     visitor = threading.Thread(target=lambda: drawn.extend(asking(answering)), daemon=True)
     visitor.start()
     assert under_way.wait(PATIENCE_S)
-    cancelling = threading.Thread(target=lambda: answering.cancelled(Visit(), TEXT, QUESTION, VISITOR), daemon=True)
-    cancelling.start()
-    while not answering._stops._events[VISITOR.session_hash].is_set():
-        time.sleep(0.01)
+    cancelling = cancelling_behind(answering, [])
     go_on.set()
     for each in (visitor, cancelling):
         each.join(PATIENCE_S)
@@ -94,12 +102,7 @@ def test_cancel_leaves_alone_what_was_asked_while_it_waited(runtime: Runtime) ->
     older, newer = asking(answering), asking(answering)
     next(older)
     found: list[Any] = []
-    cancelling = threading.Thread(
-        target=lambda: found.extend(answering.cancelled(Visit(), TEXT, QUESTION, VISITOR)), daemon=True
-    )
-    cancelling.start()
-    while not answering._stops._events[VISITOR.session_hash].is_set():
-        time.sleep(0.01)
+    cancelling = cancelling_behind(answering, found)
     next(newer)
     cancelling.join(PATIENCE_S)
     assert found == [gr.skip()] * 3

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
@@ -24,6 +24,7 @@ from qa_backends.web.ask.shown import first_sight, updates_of
 from qa_backends.web.ask.upload import read_text
 from qa_backends.web.ask.visits import Visit, Visits
 from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.widgets import Updates
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 LONGER_SECONDS = 180.0
 CANCELLED = "Cancelled; this is the result before it."
-
-Updates = tuple[Any, ...]
 
 
 class Answering:

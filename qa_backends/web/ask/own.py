@@ -17,6 +17,7 @@ from qa_backends.progress import Cancelled, Progress
 from qa_backends.web.shared.choices import backend_choices, family_choices, preselected
 from qa_backends.web.shared.html import note, problem
 from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.widgets import Updates
 from qa_backends.web.shared.worker import Worker
 
 SWITCH = "QA_OWN_MODELS"
@@ -25,7 +26,6 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "cf-connecting-ip")
 """Headers by which a proxy says that somebody else is asking."""
 LOADING: dict[str, Any] = {"concurrency_id": "own", "concurrency_limit": 1, "api_visibility": "private"}
-Updates = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.asking.comparison import Comparison, Fastest
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import gradio as gr
 
     from qa_backends.web.ask.visits import Visit
-
-Updates = tuple[Any, ...]
+    from qa_backends.web.shared.widgets import Updates
 
 
 def updates_of(visit: Visit, view: Comparison, request: gr.Request) -> Updates:

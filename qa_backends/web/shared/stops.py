@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-    Drawing = tuple[Any, ...]
-    """One update for each output of an event."""
+    from qa_backends.web.shared.widgets import Updates
 
 DRAWN_WITHIN_S = 0.5
 """Who is to end finds out before the next drawing; what is being drawn is handed over by then."""
@@ -60,15 +59,15 @@ class Stops:
             self._changed.notify_all()
 
     def until_stopped(
-        self, request: gr.Request, work: Callable[[threading.Event], Generator[Drawing]]
-    ) -> Iterator[Drawing]:
+        self, request: gr.Request, work: Callable[[threading.Event], Generator[Updates]]
+    ) -> Iterator[Updates]:
         """What the visitor's work draws, as long as nothing ends it; what it would draw then stands nowhere.
 
         The last word of work that was stopped leaves all as it is: Gradio repeats the last one when an event is over,
         and would draw over what a newer question, or Cancel, has drawn since.
         """
         stop = self.begin(request)
-        drawing: Drawing = ()
+        drawing: Updates = ()
         try:
             with closing(work(stop)) as drawings:
                 for drawing in drawings:

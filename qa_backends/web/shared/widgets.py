@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+Updates = tuple[Any, ...]
+"""What an event changes: one update for each of its outputs, in their order."""
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 """Of events that are nobody's but the page's."""
 FOLLOWED: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}

@@ -20,7 +20,7 @@ from qa_backends.checkpoints.admission import BYTES_PER_PARAMETER
 from qa_backends.checkpoints.cache import used
 from qa_backends.checkpoints.manifest import Manifest, read_manifest
 from qa_backends.engines import engine_class
-from qa_backends.errors import BackendUnavailable, InputError
+from qa_backends.errors import AnswersError, BackendUnavailable, InputError
 from qa_backends.limits import devices, memory_budget
 from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.reader.reader import Reader
@@ -76,6 +76,7 @@ class Runtime:
         }
         self._readers: OrderedDict[Family, Reader] = OrderedDict()
         self._build_s: defaultdict[tuple[Key, str], float] = defaultdict(float)
+        self._refused: dict[tuple[Path, str], AnswersError] = {}
         self._lock = FairLock()
         self._quiet = Quiet()
 
@@ -144,7 +145,8 @@ class Runtime:
 
         Raises:
             InputError: there is no such device here.
-            BackendUnavailable, ArtefactError, BackendFailed: it cannot run here, or its making failed.
+            BackendUnavailable, ArtefactError, BackendFailed: it cannot run here, or its making failed. What broke the
+                answers is not made again: that would take as long and end alike.
             Cancelled: ``progress`` says to stop; what was finished is kept.
         """
         check_device(device)
@@ -158,8 +160,8 @@ class Runtime:
                     checkpoint = _checkpoint(source, progress)
             for step in missing(checkpoint, backend.artefact, device):
                 with self.turn(device, progress), self._building(family, backend, device):
-                    _build(checkpoint, step.name, device, progress)
-            return _build(checkpoint, backend.artefact, device, progress)
+                    self._build(checkpoint, step.name, device, progress)
+            return self._build(checkpoint, backend.artefact, device, progress)
 
     def load(self, family: Family, backend: Backend, device: str, progress: Progress) -> Loaded:
         """Makes the backend ready, then loads it in a turn of its own; raises what ``make_ready`` and ``get`` raise."""
@@ -256,7 +258,16 @@ class Runtime:
         checkpoint = _checkpoint(family.source(backend.checkpoint), progress)
         there = not missing(checkpoint, backend.artefact, device)
         with nullcontext() if there else self._building(family, backend, device):
-            return _build(checkpoint, backend.artefact, device, progress)
+            return self._build(checkpoint, backend.artefact, device, progress)
+
+    def _build(self, checkpoint: Path, artefact: str, device: str, progress: Progress) -> Path:
+        if known := self._refused.get((checkpoint, artefact)):
+            raise known.with_traceback(None)
+        try:
+            return on_engine_thread(lambda: build(checkpoint, artefact, opened, progress, device))
+        except AnswersError as error:
+            self._refused[checkpoint, artefact] = error
+            raise
 
     @contextmanager
     def _building(self, family: Family, backend: Backend, device: str) -> Iterator[None]:
@@ -277,10 +288,6 @@ def _checkpoint(source: Source, progress: Progress) -> Path:
     if (folder := sources.download(source, progress)) is not None:
         return folder
     return on_engine_thread(lambda: sources.make_ready(source, progress))
-
-
-def _build(checkpoint: Path, artefact: str, device: str, progress: Progress) -> Path:
-    return on_engine_thread(lambda: build(checkpoint, artefact, opened, progress, device))
 
 
 @contextmanager

@@ -15,10 +15,18 @@ from helpers import BASELINE as WEIGHTS
 from helpers import QUESTION, TEXT
 
 from qa_backends import catalog
+from qa_backends.artefacts import build
 from qa_backends.catalog import Backend, Family
 from qa_backends.checkpoints.sources import Source
 from qa_backends.contract import Query
-from qa_backends.errors import ArtefactError, BackendFailed, BackendUnavailable, InputError, UnknownBackend
+from qa_backends.errors import (
+    AnswersError,
+    ArtefactError,
+    BackendFailed,
+    BackendUnavailable,
+    InputError,
+    UnknownBackend,
+)
 from qa_backends.progress import UNWATCHED, Cancelled, Progress
 from qa_backends.runtime import Runtime
 
@@ -215,6 +223,18 @@ def test_a_cache_that_cannot_be_written_is_a_sentence(small_family: Family, monk
     with pytest.raises(BackendFailed, match="small/pruned-ort failed while getting ready") as caught:
         Runtime().make_ready(small_family, catalog.backend("pruned-ort"), "cpu", UNWATCHED)
     assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_a_step_that_broke_the_answers_is_refused_at_once_when_asked_again(
+    small_family: Family, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime, backend, said = Runtime(), catalog.backend("pruned-ort-int8-dynamic"), list[str]()
+    for _ in range(2):  # few answers of random weights stay what they were when those are rounded
+        with pytest.raises(AnswersError, match=r"changed .* of 294 answers"):
+            runtime.make_ready(small_family, backend, "cpu", Progress(said.append))
+    assert [each.split()[0] for each in said] == ["exporting", "rounding", "comparing"], "nothing is made twice"
+    monkeypatch.setattr(build, "compare_answers", lambda *_: 1.0)
+    assert Runtime().make_ready(small_family, backend, "cpu", UNWATCHED), "another process tries it again"
 
 
 def test_a_broken_checkpoint_is_a_sentence(tmp_path: Path, small_family: Family) -> None:

@@ -26,8 +26,12 @@ from qa_backends.commands.terminal import (
 )
 from qa_backends.errors import BackendUnavailable, InputError
 from qa_backends.measure.results.shipped import preselection
+from qa_backends.serving.batching import BatchSize
+from qa_backends.serving.service import Bounds
 
 NEEDED = ("prometheus_client", "swagger_ui_bundle")
+SIZE, BOUNDS = BatchSize(), Bounds()
+"""Unless a person chooses otherwise."""
 app = typer.Typer()
 
 
@@ -45,21 +49,23 @@ def serve(
         str | None,
         typer.Option("--api-key", envvar="QA_API_KEY", help="What clients of the interface must send; not the page's."),
     ] = None,
-    max_batch: Annotated[int, typer.Option("--max-batch", min=1, help="Questions read together.")] = 32,
+    max_batch: Annotated[int, typer.Option("--max-batch", min=1, help="Questions read together.")] = SIZE.items,
     max_wait_ms: Annotated[
         float, typer.Option("--max-wait-ms", min=0, max=1000, help="How long a question waits for others to join it.")
-    ] = 0.0,
-    max_queue: Annotated[int, typer.Option("--max-queue", min=1, help="Questions that may wait; then 503.")] = 256,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds until a request gets 504.")] = 30.0,
+    ] = 1000 * SIZE.wait_s,
+    max_queue: Annotated[
+        int, typer.Option("--max-queue", min=1, help="Questions that may wait; then 503.")
+    ] = BOUNDS.accepted,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, help="Seconds until a request gets 504.")
+    ] = BOUNDS.seconds,
     keep_texts: Annotated[
         int, typer.Option("--keep-texts", min=0, help="Characters of texts that stay tokenised, for more questions.")
-    ] = 2_000_000,
+    ] = BOUNDS.kept_chars,
 ) -> None:
     """Serve the page and the HTTP interface: POST /v1/answer, GET /v1/backends, /health, /ready, /metrics, /docs."""
     _need(NEEDED, "serve", "pip install '.[serve]'")
-    from qa_backends.serving.batching import BatchSize
     from qa_backends.serving.server import serve as run
-    from qa_backends.serving.service import Bounds
 
     of, where = catalog.family(family or catalog.default_family()), pick_device(device)
     chosen = [catalog.resolve(name.strip(), of.name)[1] for name in backends.split(",") if name.strip()]

@@ -68,6 +68,12 @@ def test_a_loss_that_so_few_questions_cannot_exclude_is_said_in_amber() -> None:
     assert (chip.text, chip.tone) == ("F1 on other texts: −3.4 [−7.0 to +0.3]", "warn")
 
 
+def test_a_gain_is_not_said_in_amber_however_few_questions_show_it() -> None:
+    gained = replace(OTHER, f1_difference=Difference(1.6, -2.4, 5.5), agreement=76.9)
+    (chip,) = [each for each in verdict(BASE, replace(FAST, quality=(gained,))).chips if "F1" in each.text]
+    assert (chip.text, chip.tone) == ("F1 on other texts: +1.6 [−2.4 to +5.5]", "plain")
+
+
 def test_each_row_holds_f1_and_agreement_on_both_sets() -> None:
     baseline, fast = drawn.result(view(BASE, FAST)).split('<li class="qa-lane">')[1:]
     assert "70.0" in baseline and "62.0" in baseline and "agrees" not in baseline

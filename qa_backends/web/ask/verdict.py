@@ -119,8 +119,9 @@ def _chips(card: Card) -> tuple[Chip, ...]:
         found.append(Chip("Same answer here", GOOD) if card.same_answer else Chip("Another answer here", WARN))
     for known in card.quality:
         if known.f1_difference is not None:
-            lost = known.f1_difference.high < 0 or known.f1_difference.low < -BEARABLE_LOSS
-            found.append(Chip(f"F1 on {known.title}: {known.f1_difference.spelt()}", WARN if lost else PLAIN))
+            difference = known.f1_difference
+            lost = difference.high < 0 or (difference.value < 0 and difference.low < -BEARABLE_LOSS)
+            found.append(Chip(f"F1 on {known.title}: {difference.spelt()}", WARN if lost else PLAIN))
     agreements = [f"{known.agreement:.0f} % of {known.title}" for known in card.quality if known.agreement is not None]
     if agreements:
         found.append(Chip(f"agrees on {', '.join(agreements)}"))

@@ -14,7 +14,7 @@ from rich.table import Table
 from qa_backends import catalog
 from qa_backends.checkpoints import smaller
 from qa_backends.checkpoints.load import read_config
-from qa_backends.checkpoints.manifest import file_hash, read_manifest
+from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import make_ready, with_tokenizer
 from qa_backends.commands.calibrating import calibrate, fit_temperature
 from qa_backends.commands.runs import Chosen, of_a_run
@@ -23,6 +23,7 @@ from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
     from qa_backends.training.loop import OnStep, StepReport
+    from qa_backends.training.teaching import Teaching
 
 app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, calibrate, pack.")
 
@@ -54,6 +55,12 @@ TeacherLogits = Annotated[
     Path | None,
     typer.Option("--teacher-logits", help="A file to keep the teacher's logits in: it runs once for all passes."),
 ]
+TeacherBackend = Annotated[
+    str | None,
+    typer.Option(
+        "--teacher-backend", help="Whose engine computes the teacher's logits, as pruned-ov-int8; PyTorch by default."
+    ),
+]
 
 
 @app.command("prune")
@@ -65,6 +72,7 @@ def prune(
         Path | None, typer.Option("--start", help="What to prune by importance, where not the teacher: to train on.")
     ] = None,
     teacher_logits: TeacherLogits = None,
+    teacher_backend: TeacherBackend = None,
     method: Annotated[str, typer.Option("--method", help="importance or movement.")] = "importance",
     density: Annotated[
         float, typer.Option("--density", min=0.05, max=0.95, help="Share of the encoder to keep.")
@@ -78,7 +86,7 @@ def prune(
 ) -> None:
     """Prune whole heads and FFN columns with the fine-tuned model as teacher, and pack the result."""
     from qa_backends.training.latency import LatencyTable
-    from qa_backends.training.provenance import history, weights_of
+    from qa_backends.training.provenance import history
     from qa_backends.training.prune import METHODS, Pruning
 
     if method not in METHODS:
@@ -86,25 +94,23 @@ def prune(
     if (start or latency_table) and method != "importance":
         raise InputError("--start and --latency-table go with --method importance: movement decides while it trains.")
     table = LatencyTable.read(latency_table) if latency_table else None
-    teacher = with_tokenizer(teacher, watched) if teacher else _baseline(family)
+    teaching = _teaching(teacher, teacher_backend, teacher_logits, family)
     with _steps() as on_step:
         pruning = Pruning(
             chosen.parts.learned,
             method=method,
-            teacher=teacher,
+            teaching=teaching,
             density=density,
             run=chosen.run,
             on_step=on_step,
             start=start,
-            teacher_logits=teacher_logits,
             latency=table,
         )
         made = pruning.run()
-    settings = {"method": method, "density": density, "teacher_logits": teacher_logits is not None, **chosen.facts()}
-    settings |= {"latency": table.facts if table else None, "teacher": file_hash(weights_of(teacher))}
-    settings |= history(start) if start else {}
-    _finish(made, "prune", start or teacher, settings, chosen, as_json)
-    smaller.note(teacher, "pruned", made)
+    settings = {"method": method, "density": density, "latency": table.facts if table else None}
+    settings |= teaching.facts() | chosen.facts() | (history(start) if start else {})
+    _finish(made, "prune", start or teaching.checkpoint, settings, chosen, as_json)
+    smaller.note(teaching.checkpoint, "pruned", made)
 
 
 @app.command("distil")
@@ -122,6 +128,7 @@ def distil(
         float, typer.Option("--hidden-passes", help="Of the passes, those that teach hidden states; then logits.")
     ] = 1.0,
     teacher_logits: TeacherLogits = None,
+    teacher_backend: TeacherBackend = None,
     by_labels: Annotated[
         bool, typer.Option("--by-labels", help="Train the same student as long without the teacher, to compare.")
     ] = False,
@@ -129,20 +136,19 @@ def distil(
     as_json: Json = False,
 ) -> None:
     """Distil a student of fewer layers: the fine-tuned teacher's hidden states first, then its logits."""
-    from qa_backends.training.provenance import weights_of
     from qa_backends.training.student import Distilling
 
-    teacher = with_tokenizer(teacher, watched) if teacher else _baseline(family)
-    numbers = _numbers(layers) if layers else list(range(1, read_config(teacher)["num_hidden_layers"], 2))
+    teaching = _teaching(teacher, teacher_backend, teacher_logits, family)
+    there = read_config(teaching.checkpoint)["num_hidden_layers"]
+    numbers = _numbers(layers) if layers else list(range(1, there, 2))
     with _steps() as on_step:
         made = Distilling(
-            chosen.parts.learned, teacher=teacher, layers=numbers, hidden_passes=hidden_passes, run=chosen.run,
-            on_step=on_step, teacher_logits=teacher_logits, by_labels=by_labels,
+            chosen.parts.learned, teaching=teaching, layers=numbers, hidden_passes=hidden_passes, run=chosen.run,
+            on_step=on_step, by_labels=by_labels,
         ).run()  # fmt: skip
-    settings = {"layers": numbers, "hidden_passes": hidden_passes, "by_labels": by_labels, **chosen.facts()}
-    settings |= {"teacher_logits": teacher_logits is not None, "teacher": file_hash(weights_of(teacher))}
-    _finish(made, "distil", teacher, settings, chosen, as_json)
-    smaller.note(teacher, "distilled", made)
+    settings = {"layers": numbers, "hidden_passes": hidden_passes, "by_labels": by_labels}
+    _finish(made, "distil", teaching.checkpoint, settings | teaching.facts() | chosen.facts(), chosen, as_json)
+    smaller.note(teaching.checkpoint, "distilled", made)
 
 
 def _numbers(layers: str) -> list[int]:
@@ -152,8 +158,13 @@ def _numbers(layers: str) -> list[int]:
         raise InputError(f"--layers is '{layers}'. Give numbers with commas between, as in 1,3,5.") from error
 
 
-def _baseline(family: str | None) -> Path:
-    return make_ready(catalog.family(family or catalog.default_family()).source(catalog.BASELINE), watched)
+def _teaching(teacher: Path | None, backend: str | None, kept: Path | None, family: str | None) -> Teaching:
+    """Who teaches, as it was asked for."""
+    from qa_backends.training.teaching import Teaching
+
+    of = catalog.family(family or catalog.default_family())
+    checkpoint = with_tokenizer(teacher, watched) if teacher else make_ready(of.source(catalog.BASELINE), watched)
+    return Teaching(checkpoint, catalog.resolve(backend, family)[1] if backend else None, kept)
 
 
 app.command("calibrate")(calibrate)

@@ -64,21 +64,21 @@ def cached(
     data: Sequence[Example],
     tokenizer: SubwordTokenizer,
     *,
-    weights: str,
+    of: str,
     max_tokens: int,
     device: str,
     on_step: OnStep,
 ) -> CachedLogits:
     """The logits in the file, which are computed first where it is not there, or where that was stopped.
 
-    ``weights`` is the file hash of the teacher's.
+    ``of`` tells teachers apart: a file hash, and what runs those weights.
 
     Raises:
         InputError: the file holds the logits of another teacher or of other windows.
     """
     import torch
 
-    facts = {"teacher": weights, "windows": _hash_of(data), "batch_tokens": str(max_tokens)}
+    facts = {"teacher": of, "windows": _hash_of(data), "batch_tokens": str(max_tokens)}
     kept, done = _read(file, facts) if file.is_file() else (_empty(len(data)), 0)
     batches = epoch_order([each.length for each in data], max_tokens=max_tokens, seed=0)
     saved = started = time.monotonic()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from qa_backends.contract import Windows
     from qa_backends.reader.tokens import SubwordTokenizer
     from qa_backends.squad import Question
 
@@ -80,20 +81,22 @@ def examples(
 class Batch:
     """Tensors of one step: ``inputs`` int64 ``[n, seq_len]`` by the model's argument names, labels int64 ``[n]``.
 
-    ``numbers`` are the windows', int64 ``[n]``, on the host.
+    ``numbers`` are the windows', int64 ``[n]``, and ``windows`` they themselves, as an engine takes them; both on the
+    host.
     """
 
     inputs: dict[str, torch.Tensor]
     start: torch.Tensor
     end: torch.Tensor
     numbers: torch.Tensor
+    windows: Windows
 
     def __len__(self) -> int:
         return len(self.start)
 
     def to(self, device: str) -> Batch:
         inputs = {name: each.to(device) for name, each in self.inputs.items()}
-        return Batch(inputs, self.start.to(device), self.end.to(device), self.numbers)
+        return Batch(inputs, self.start.to(device), self.end.to(device), self.numbers, self.windows)
 
 
 def epoch_order(lengths: Sequence[int], *, max_tokens: int, seed: int) -> list[list[int]]:
@@ -146,7 +149,7 @@ def collate(together: Sequence[Example], tokenizer: SubwordTokenizer) -> Batch:
         inputs["token_type_ids"] = padded(windows.token_type_ids, 0)
     start = torch.tensor([each.start for each in together])
     end = torch.tensor([each.end for each in together])
-    return Batch(inputs, start, end, torch.tensor([each.number for each in together]))
+    return Batch(inputs, start, end, torch.tensor([each.number for each in together]), windows)
 
 
 def stream(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qa_backends.training.model import runner, span_loss, trainable
+from qa_backends.training.model import span_loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     import torch
 
@@ -22,16 +21,8 @@ LOWEST_LOGIT = -1e4
 """What stands for padding: no share of the softmax, and small enough for half precision."""
 
 
-def live(checkpoint: Path, device: str, precision: str) -> Callable[[Batch], Logits]:
-    """A fine-tuned checkpoint, loaded to the device, whose logits a ``Teacher`` gives; raises what ``load_model``
-    raises."""
-    model = trainable(checkpoint, device)
-    model.train(mode=False)
-    return runner(model, device, precision)
-
-
 class Teacher:
-    """What a student learns to repeat: the logits of a ``live`` checkpoint, or those that were ``cached``."""
+    """What a student learns to repeat: a checkpoint's logits, see ``Teaching``, or those that were ``cached``."""
 
     def __init__(self, logits_of: Callable[[Batch], Logits]) -> None:
         self._logits_of = logits_of

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
-from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.errors import InputError
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.training.cached import cached
 from qa_backends.training.data import steps_of, stream
-from qa_backends.training.distil import Teacher, live
+from qa_backends.training.distil import Teacher
 from qa_backends.training.epochs import Epochs
 from qa_backends.training.loop import begin
-from qa_backends.training.provenance import weights_of
 from qa_backends.training.saved import claim
 from qa_backends.training.settings import UNCHANGED
 
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from qa_backends.training.data import Batch
     from qa_backends.training.loop import OnStep
     from qa_backends.training.settings import RunSettings
+    from qa_backends.training.teaching import Teaching
 
 
 class Material:
@@ -62,26 +61,25 @@ class Material:
         made = stream(self._epochs, self.tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=steps, skip=skip)
         return (batch.to(run.device) for batch in made)
 
-    def teacher(self, checkpoint: Path, kept: Path | None) -> Teacher:
-        """The checkpoint as a teacher; with ``kept``, a file, it runs once for all passes, see ``cached``.
+    def teacher(self, teaching: Teaching) -> Teacher:
+        """Who teaches these batches.
 
         Raises:
-            ArtefactError: it cannot be read.
             InputError: the file of logits is not of these questions, or they change.
+            QAError: see ``Teaching.logits_of``.
         """
         run = self._run
-        logits_of = live(checkpoint, run.device, run.precision)
-        if kept is None:
+        logits_of = teaching.logits_of(run.device, run.precision)
+        if teaching.kept is None:
             return Teacher(logits_of)
         if run.changes != UNCHANGED:
             raise InputError(
                 "A teacher's logits can be kept of questions that stay the same. Leave out --teacher-logits, or the "
                 "options that change questions: --swaps, --lower-case, --cut, --join and --misplaced."
             )
-        weights = file_hash(weights_of(checkpoint))
         return Teacher(
             cached(
-                kept, logits_of, self._epochs(0), self.tokenizer, weights=weights, max_tokens=run.max_tokens,
-                device=run.device, on_step=self._on_step,
+                teaching.kept, logits_of, self._epochs(0), self.tokenizer, of=teaching.name,
+                max_tokens=run.max_tokens, device=run.device, on_step=self._on_step,
             )
         )  # fmt: skip

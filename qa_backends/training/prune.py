@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from qa_backends.training.loop import OnStep
     from qa_backends.training.model import Logits
     from qa_backends.training.settings import RunSettings
+    from qa_backends.training.teaching import Teaching
 
 METHODS = ("importance", "movement")
 STAGES = ((0.75, 0.1), (0.55, 0.15), (0.35, 0.15))
@@ -57,8 +58,7 @@ class Pruning:
 
     ``density`` is the share of the teacher's encoder to keep: of its parameters or, with a ``latency`` table, of the
     time it takes. ``start`` is the checkpoint that is pruned by importance, by default the teacher. Stages that would
-    leave nearly all of it are left out; the last one always trains it on. With ``teacher_logits``, a file, the teacher
-    runs once for all passes and its logits are kept there, see ``cached``.
+    leave nearly all of it are left out; the last one always trains it on.
     """
 
     def __init__(
@@ -66,12 +66,11 @@ class Pruning:
         questions: Sequence[Question],
         *,
         method: str,
-        teacher: Path,
+        teaching: Teaching,
         density: float,
         run: RunSettings,
         on_step: OnStep,
         start: Path | None = None,
-        teacher_logits: Path | None = None,
         latency: LatencyTable | None = None,
     ) -> None:
         """Loads the teacher.
@@ -79,26 +78,26 @@ class Pruning:
         Raises:
             InputError: the folder holds a run with other settings, or ``start`` no checkpoint; the file of logits is
                 not of these questions, or they change.
-            ArtefactError: ``teacher`` is no checkpoint that can be read.
+            ArtefactError: the teacher is no checkpoint that can be read.
+            QAError: its logits cannot be computed as was asked.
         """
-        with_known_layers(teacher)
+        self.teacher = teaching.checkpoint
+        with_known_layers(self.teacher)
         self.method = method
-        self.teacher = teacher
-        self.start = start or teacher
+        self.start = start or self.teacher
         self.density = density
         self._latency = latency
         self._run = run
         self._on_step = on_step
-        self._material = Material(questions, teacher, run, on_step)
+        self._material = Material(questions, self.teacher, run, on_step)
         self._material.claim(
             method=method,
-            teacher=file_hash(weights_of(teacher)),
+            **teaching.facts(),
             start=file_hash(weights_of(self.start)),
             density=density,
-            teacher_logits=teacher_logits is not None,
             latency=latency.hash if latency else None,
         )
-        self._teacher = self._material.teacher(teacher, teacher_logits)
+        self._teacher = self._material.teacher(teaching)
 
     def run(self) -> Path:
         """Prunes and returns the folder of the packed checkpoint."""

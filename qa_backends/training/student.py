@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import save_model
-from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.checkpoints.packing import keep_layers
 from qa_backends.errors import InputError
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
 from qa_backends.training.model import compiled, computing, learned, runner, span_loss, taking, trainable
-from qa_backends.training.provenance import weights_of, with_known_layers
+from qa_backends.training.provenance import with_known_layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from qa_backends.training.data import Batch
     from qa_backends.training.loop import OnStep
     from qa_backends.training.settings import RunSettings
+    from qa_backends.training.teaching import Teaching
 
     Hidden = tuple[torch.Tensor, ...]
     LossOf = Callable[[PreTrainedModel], Callable[[Batch, int], torch.Tensor]]
@@ -42,37 +42,35 @@ class Distilling:
     """One run; stopped, it goes on where it was, and changed, it needs another folder.
 
     ``layers`` are those of the teacher's, from 0, that the student begins as. ``hidden_passes`` of the run's passes
-    teach hidden states, the others logits; with ``teacher_logits``, a file, these are kept, see ``cached``.
-    ``by_labels`` trains the same student as long on the labels alone: what the teacher is worth is seen beside that.
+    teach hidden states, the others logits. ``by_labels`` trains the same student as long on the labels alone: what the
+    teacher is worth is seen beside that.
     """
 
     def __init__(
         self,
         questions: Sequence[Question],
         *,
-        teacher: Path,
+        teaching: Teaching,
         layers: Sequence[int],
         hidden_passes: float,
         run: RunSettings,
         on_step: OnStep,
-        teacher_logits: Path | None = None,
         by_labels: bool = False,
     ) -> None:
         """Raises:
         InputError: the folder holds a run with other settings, or passes and layers make no student.
-        ArtefactError: ``teacher`` is no checkpoint that can be read.
+        ArtefactError: the teacher is no checkpoint that can be read.
         """
         if not 0 < hidden_passes < run.passes:
             raise InputError("Both steps take some of the passes: --hidden-passes is above 0 and below --passes.")
-        with_known_layers(teacher)
-        self._teacher, self._layers, self._logits_file = teacher, tuple(layers), teacher_logits
+        with_known_layers(teaching.checkpoint)
+        self._teaching, self._teacher, self._layers = teaching, teaching.checkpoint, tuple(layers)
         self._by_labels, self._run, self._on_step = by_labels, run, on_step
-        self._material = Material(questions, teacher, run, on_step)
+        self._material = Material(questions, self._teacher, run, on_step)
         self._hidden_steps = self._material.steps_of(hidden_passes)
         self._material.claim(
-            teacher=file_hash(weights_of(teacher)), layers=list(layers), hidden_steps=self._hidden_steps,
-            by_labels=by_labels, teacher_logits=teacher_logits is not None,
-        )  # fmt: skip
+            **teaching.facts(), layers=list(layers), hidden_steps=self._hidden_steps, by_labels=by_labels
+        )
 
     def run(self) -> Path:
         """Trains the student and returns its checkpoint's folder.
@@ -125,7 +123,7 @@ class Distilling:
         return lambda batch, _step: span_loss(logits_of(batch), batch)
 
     def _by_logits(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
-        teacher = self._material.teacher(self._teacher, self._logits_file)
+        teacher = self._material.teacher(self._teaching)
         logits_of = runner(student, self._run.device, self._run.precision)
         return lambda batch, _step: teacher.loss(logits_of(batch), batch)
 

@@ -16,8 +16,9 @@ from qa_backends.squad import read_squad
 from qa_backends.training import cached as module
 from qa_backends.training.cached import HIGHEST, CachedLogits, cached
 from qa_backends.training.data import collate, examples
-from qa_backends.training.distil import TEMPERATURE, Teacher, live
+from qa_backends.training.distil import TEMPERATURE, Teacher
 from qa_backends.training.settings import BF16
+from qa_backends.training.teaching import live
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +37,9 @@ def keep(
     teacher: Callable[[Batch], Logits],
     on_step: Callable[[StepReport], object] = lambda _: None,
     data: list[Example] = DATA,
-    weights: str = "teacher",
+    of: str = "teacher",
 ) -> CachedLogits:
-    return cached(file, teacher, data, TOKENIZER, weights=weights, max_tokens=1024, device="cpu", on_step=on_step)
+    return cached(file, teacher, data, TOKENIZER, of=of, max_tokens=1024, device="cpu", on_step=on_step)
 
 
 def shuffled() -> Batch:
@@ -107,7 +108,7 @@ def test_a_stopped_computation_goes_on(tiny: Path, tmp_path: Path, monkeypatch: 
     assert all(torch.equal(one, other) for one, other in zip(whole, halves, strict=True))
 
 
-@pytest.mark.parametrize("other", [{"weights": "another"}, {"data": DATA[1:]}], ids=["teacher", "windows"])
+@pytest.mark.parametrize("other", [{"of": "another"}, {"data": DATA[1:]}], ids=["teacher", "windows"])
 def test_logits_of_another_teacher_or_of_other_windows_are_refused(
     tiny: Path, tmp_path: Path, other: dict[str, object]
 ) -> None:

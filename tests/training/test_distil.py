@@ -13,9 +13,10 @@ from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
 from qa_backends.training.data import collate, examples
-from qa_backends.training.distil import LABEL_SHARE, TEMPERATURE, Teacher, divergence, live
+from qa_backends.training.distil import LABEL_SHARE, TEMPERATURE, Teacher, divergence
 from qa_backends.training.model import span_loss
 from qa_backends.training.settings import BF16, FP32
+from qa_backends.training.teaching import live
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
+from qa_backends.contract import Windows
 from qa_backends.errors import InputError
 from qa_backends.training import loop
 from qa_backends.training.average import Average
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STEPS = 3
+ONE_TOKEN = np.zeros((1, 1), dtype=np.int64)
+WINDOWS = Windows(ONE_TOKEN, ONE_TOKEN, None, ONE_TOKEN[..., None], ONE_TOKEN == 0, ONE_TOKEN[0])
 FILE_OPERATIONS = (
     (os, "mkdir"),
     (os, "replace"),
@@ -57,7 +61,7 @@ def kill_after(count: int, patch: pytest.MonkeyPatch) -> None:
 def train_a_little(folder: Path, *, learning_rate: float = 0.1, ema: float = 0.5) -> tuple[torch.Tensor, list[int]]:
     """Three steps of three weights, with noise: what became of the weights' average, and which steps were done."""
     weights = torch.nn.Parameter(torch.tensor([1.0, -2.0, 3.0]))
-    batch = Batch({}, torch.zeros(1), torch.zeros(1), torch.zeros(1))
+    batch = Batch({}, torch.zeros(1), torch.zeros(1), torch.zeros(1), WINDOWS)
     done: list[int] = []
     train(
         {"weights": weights},

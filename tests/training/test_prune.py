@@ -21,6 +21,7 @@ from qa_backends.training.latency import TILE, LatencyTable
 from qa_backends.training.provenance import finish
 from qa_backends.training.prune import Pruning, masks
 from qa_backends.training.settings import UNCHANGED, Changes, RunSettings
+from qa_backends.training.teaching import Teaching
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,12 +58,11 @@ def prune(
     return Pruning(
         QUESTIONS,
         method=method,
-        teacher=teacher,
+        teaching=Teaching(teacher, kept=teacher_logits),
         density=density,
         run=run,
         on_step=(steps if steps is not None else []).append,
         start=start,
-        teacher_logits=teacher_logits,
         latency=latency,
     )
 

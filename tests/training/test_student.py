@@ -19,6 +19,7 @@ from qa_backends.training.data import Batch, collate, examples
 from qa_backends.training.gates import cut_down
 from qa_backends.training.settings import RunSettings
 from qa_backends.training.student import HIDDEN, LABELS, LOGITS, Distilling, hidden_loss
+from qa_backends.training.teaching import Teaching
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +40,7 @@ def distilling(
 ) -> Distilling:
     run = RunSettings(folder, 4, learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu")
     wanted = {"layers": (0, 2), "hidden_passes": 2.0} | chosen
-    return Distilling(QUESTIONS, teacher=teacher, run=run, on_step=on_step, **wanted)
+    return Distilling(QUESTIONS, teaching=Teaching(teacher), run=run, on_step=on_step, **wanted)
 
 
 def batch() -> Batch:

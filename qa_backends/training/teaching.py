@@ -1,0 +1,98 @@
+"""Who teaches a run, and what computes the teacher's logits: training's own PyTorch, or a faster backend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from qa_backends.catalog import BASELINE, family_of
+from qa_backends.checkpoints.manifest import file_hash
+from qa_backends.progress import UNWATCHED
+from qa_backends.runtime import Runtime
+from qa_backends.training.model import runner, trainable
+from qa_backends.training.provenance import weights_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import torch
+
+    from qa_backends.catalog import Backend
+    from qa_backends.contract import FloatArray
+    from qa_backends.training.data import Batch
+    from qa_backends.training.model import Logits
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """The fine-tuned ``checkpoint`` that teaches, and how its logits are had.
+
+    ``backend``, where given, is one whose build steps and engine compute them, whatever checkpoint is its own: on a CPU
+    a teacher in PyTorch takes most of the time of a small student's step. With ``kept``, a file, they are computed once
+    for all passes, see ``cached``.
+    """
+
+    checkpoint: Path
+    backend: Backend | None = None
+    kept: Path | None = None
+
+    @cached_property
+    def weights(self) -> str:
+        """File hash of the checkpoint's. Raises InputError where it has none."""
+        return file_hash(weights_of(self.checkpoint))
+
+    @property
+    def by(self) -> str:
+        """The backend's name on this checkpoint; empty for PyTorch."""
+        return replace(self.backend, checkpoint=BASELINE).name if self.backend else ""
+
+    @property
+    def name(self) -> str:
+        """Which logits these are; raises what ``weights`` raises."""
+        return f"{self.weights} {self.by}".strip()
+
+    def facts(self) -> dict[str, object]:
+        """What of it decides a run's result, for manifests and notes; raises what ``weights`` raises."""
+        return {"teacher": self.weights, "teacher_backend": self.by, "teacher_logits": self.kept is not None}
+
+    def logits_of(self, device: str, precision: str) -> Callable[[Batch], Logits]:
+        """What computes start and end logits ``[n, seq_len]`` of a batch; ``precision`` is for PyTorch.
+
+        Raises:
+            ArtefactError: the checkpoint cannot be read.
+            QAError: the backend cannot be built from it, or cannot run here.
+        """
+        if self.backend:
+            return through(self.backend, self.checkpoint, device)
+        return live(self.checkpoint, device, precision)
+
+
+def live(checkpoint: Path, device: str, precision: str) -> Callable[[Batch], Logits]:
+    """A fine-tuned checkpoint in PyTorch, loaded to the device; raises what ``load_model`` raises."""
+    model = trainable(checkpoint, device)
+    model.train(mode=False)
+    return runner(model, device, precision)
+
+
+def through(backend: Backend, checkpoint: Path, device: str) -> Callable[[Batch], Logits]:
+    """A fine-tuned checkpoint as the backend would run it; raises what ``Runtime.make_ready`` raises."""
+    import torch
+    from torch.nn.functional import pad
+
+    runtime, of = Runtime(), family_of(checkpoint, "teacher", "Teacher")
+    alone = replace(backend, checkpoint=BASELINE)
+    runtime.make_ready(of, alone, device, UNWATCHED)
+
+    def logits_of(batch: Batch) -> Logits:
+        with runtime.turn(device, timed=False) as turn:
+            found = turn.logits(of, alone, batch.windows)
+        seq_len = batch.inputs["input_ids"].shape[1]
+
+        def padded(logits: FloatArray) -> torch.Tensor:
+            return pad(torch.from_numpy(logits), (0, seq_len - logits.shape[1])).to(device)
+
+        return padded(found.start), padded(found.end)
+
+    return logits_of

@@ -1,0 +1,47 @@
+"""Who teaches: a teacher that a backend runs says what it says in PyTorch, and a run notes which it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from helpers import BASELINE
+
+from qa_backends import catalog
+from qa_backends.paths import OWN_QUESTIONS
+from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.squad import read_squad
+from qa_backends.training.data import Batch, collate, examples
+from qa_backends.training.settings import FP32
+from qa_backends.training.teaching import Teaching
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qa_backends.catalog import Family
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    tokenizer = SubwordTokenizer(BASELINE)
+    return collate(examples(read_squad(OWN_QUESTIONS)[:7], tokenizer), tokenizer)
+
+
+def test_a_backend_computes_the_teachers_logits_of_every_real_token(small_family: Family, batch: Batch) -> None:
+    tiny = small_family.source(catalog.BASELINE).folder
+    assert tiny is not None
+    lengths = batch.inputs["attention_mask"].sum(dim=1)
+    assert len(set(lengths.tolist())) > 1 and lengths.max() < batch.inputs["input_ids"].shape[1], "padded in both ways"
+    real = batch.inputs["attention_mask"] == 1
+    by_pytorch = Teaching(tiny).logits_of("cpu", FP32)(batch)
+    by_backend = Teaching(tiny, catalog.backend("pruned-ort")).logits_of("cpu", FP32)(batch)
+    for one, other in zip(by_backend, by_pytorch, strict=True):
+        assert one.shape == other.shape
+        torch.testing.assert_close(one[real], other[real], atol=1e-4, rtol=0)
+
+
+def test_a_run_tells_teachers_apart_by_weights_and_by_what_runs_them(tiny: Path) -> None:
+    alone, fast = Teaching(tiny), Teaching(tiny, catalog.backend("pruned-ort"))
+    assert fast.facts() == alone.facts() | {"teacher_backend": "baseline-ort"}
+    assert len({alone.name, fast.name, Teaching(BASELINE).name}) == 3

@@ -18,7 +18,7 @@ from qa_backends.artefacts.build import build, missing
 from qa_backends.checkpoints import sources
 from qa_backends.checkpoints.admission import BYTES_PER_PARAMETER
 from qa_backends.checkpoints.cache import used
-from qa_backends.checkpoints.manifest import Manifest, read_manifest
+from qa_backends.checkpoints.manifest import Manifest, content_hash, read_manifest
 from qa_backends.engines import engine_class
 from qa_backends.errors import AnswersError, BackendUnavailable, InputError
 from qa_backends.limits import devices, memory_budget
@@ -76,7 +76,7 @@ class Runtime:
         }
         self._readers: OrderedDict[Family, Reader] = OrderedDict()
         self._build_s: defaultdict[tuple[Key, str], float] = defaultdict(float)
-        self._refused: dict[tuple[Path, str], AnswersError] = {}
+        self._refused: dict[tuple[str, str], AnswersError] = {}
         self._lock = FairLock()
         self._quiet = Quiet()
 
@@ -261,12 +261,13 @@ class Runtime:
             return self._build(checkpoint, backend.artefact, device, progress)
 
     def _build(self, checkpoint: Path, artefact: str, device: str, progress: Progress) -> Path:
-        if known := self._refused.get((checkpoint, artefact)):
+        key = content_hash(checkpoint), artefact
+        if known := self._refused.get(key):
             raise known.with_traceback(None)
         try:
             return on_engine_thread(lambda: build(checkpoint, artefact, opened, progress, device))
         except AnswersError as error:
-            self._refused[checkpoint, artefact] = error
+            self._refused[key] = error
             raise
 
     @contextmanager

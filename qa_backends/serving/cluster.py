@@ -29,13 +29,15 @@ from qa_backends.serving.batching import Batcher, BatchSize
 from qa_backends.serving.bounds import Bounded
 from qa_backends.serving.rest import ANSWER, BACKENDS, PROBLEMS, failing
 from qa_backends.serving.schemas import Asked, Failed, Given, GivenAnswer, Served, given, served
-from qa_backends.serving.service import Full, NotReady, by_name, tokens_of
+from qa_backends.serving.service import Bounds, Full, NotReady, by_name, tokens_of
 from qa_backends.serving.together import Together, batchable
 
 TRIES = 5
 """A query is asked of so many replicas, where those before died of something else or of it."""
 HEALTH_S = 2.0
 """How often a replica is asked whether it lives: a dead one is replaced after that."""
+SIZE, BOUNDS = BatchSize(), Bounds()
+"""Unless the configuration says otherwise."""
 QUEUED = 10_000
 """Requests that wait for the interface itself; those that wait for a model are bounded by ``max_queue``."""
 
@@ -57,12 +59,12 @@ class Options(BaseModel):
     interfaces: int = Field(1, ge=1, description="Replicas of the interface, which take requests for the others.")
     cpus: float = Field(1, gt=0, description="Cores of a replica; it computes with as many threads.")
     gpus: float = Field(0, ge=0, description="Of a replica: 0.25 puts four on a GPU.")
-    max_batch: int = Field(32, ge=1)
-    max_wait_ms: float = Field(0, ge=0)
+    max_batch: int = Field(SIZE.items, ge=1)
+    max_wait_ms: float = Field(1000 * SIZE.wait_s, ge=0)
     max_queue: int = Field(
-        256, ge=1, description="Questions that may wait at a replica, and as many for one; then 503."
+        BOUNDS.accepted, ge=1, description="Questions that may wait at a replica, and as many for one; then 503."
     )
-    timeout: float = Field(30, gt=0, description="Seconds until a request gets 504.")
+    timeout: float = Field(BOUNDS.seconds, gt=0, description="Seconds until a request gets 504.")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

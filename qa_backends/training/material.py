@@ -69,14 +69,14 @@ class Material:
             QAError: see ``Teaching.logits_of``.
         """
         run = self._run
-        logits_of = teaching.logits_of(run.device, run.precision)
-        if teaching.kept is None:
-            return Teacher(logits_of)
-        if run.changes != UNCHANGED:
+        if teaching.kept and run.changes != UNCHANGED:
             raise InputError(
                 "A teacher's logits can be kept of questions that stay the same. Leave out --teacher-logits, or the "
                 "options that change questions: --swaps, --lower-case, --cut, --join and --misplaced."
             )
+        logits_of = teaching.logits_of(run.device, run.precision)
+        if teaching.kept is None:
+            return Teacher(logits_of)
         return Teacher(
             cached(
                 teaching.kept, logits_of, self._epochs(0), self.tokenizer, of=teaching.name,

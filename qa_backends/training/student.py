@@ -59,18 +59,19 @@ class Distilling:
     ) -> None:
         """Raises:
         InputError: the folder holds a run with other settings, or passes and layers make no student.
-        ArtefactError: the teacher is no checkpoint that can be read.
+        QAError: the teacher is no checkpoint that can be read, or its logits cannot be computed as was asked.
         """
         if not 0 < hidden_passes < run.passes:
             raise InputError("Both steps take some of the passes: --hidden-passes is above 0 and below --passes.")
         with_known_layers(teaching.checkpoint)
-        self._teaching, self._teacher, self._layers = teaching, teaching.checkpoint, tuple(layers)
+        self._teacher, self._layers = teaching.checkpoint, tuple(layers)
         self._by_labels, self._run, self._on_step = by_labels, run, on_step
         self._material = Material(questions, self._teacher, run, on_step)
         self._hidden_steps = self._material.steps_of(hidden_passes)
         self._material.claim(
             **teaching.facts(), layers=list(layers), hidden_steps=self._hidden_steps, by_labels=by_labels
         )
+        self._taught = None if by_labels else self._material.teacher(teaching)
 
     def run(self) -> Path:
         """Trains the student and returns its checkpoint's folder.
@@ -123,8 +124,8 @@ class Distilling:
         return lambda batch, _step: span_loss(logits_of(batch), batch)
 
     def _by_logits(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
-        teacher = self._material.teacher(self._teaching)
-        logits_of = runner(student, self._run.device, self._run.precision)
+        assert self._taught is not None, "there is a teacher unless labels teach"
+        teacher, logits_of = self._taught, runner(student, self._run.device, self._run.precision)
         return lambda batch, _step: teacher.loss(logits_of(batch), batch)
 
     def _by_hidden_states(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends.catalog import BASELINE, family_of
 from qa_backends.checkpoints.manifest import file_hash
-from qa_backends.progress import UNWATCHED
+from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.runtime import Runtime
 from qa_backends.training.model import runner, trainable
 from qa_backends.training.provenance import weights_of
@@ -31,12 +31,13 @@ class Teaching:
 
     ``backend``, where given, is one whose build steps and engine compute them, whatever checkpoint is its own: on a CPU
     a teacher in PyTorch takes most of the time of a small student's step. With ``kept``, a file, they are computed once
-    for all passes, see ``cached``.
+    for all passes, see ``cached``. ``progress`` hears of what the backend has to build.
     """
 
     checkpoint: Path
     backend: Backend | None = None
     kept: Path | None = None
+    progress: Progress = UNWATCHED
 
     @cached_property
     def weights(self) -> str:
@@ -55,7 +56,8 @@ class Teaching:
 
     def facts(self) -> dict[str, object]:
         """What of it decides a run's result, for manifests and notes; raises what ``weights`` raises."""
-        return {"teacher": self.weights, "teacher_backend": self.by, "teacher_logits": self.kept is not None}
+        facts = {"teacher": self.weights, "teacher_logits": self.kept is not None}
+        return facts | ({"teacher_backend": self.by} if self.by else {})
 
     def logits_of(self, device: str, precision: str) -> Callable[[Batch], Logits]:
         """What computes start and end logits ``[n, seq_len]`` of a batch; ``precision`` is for PyTorch.
@@ -65,7 +67,7 @@ class Teaching:
             QAError: the backend cannot be built from it, or cannot run here.
         """
         if self.backend:
-            return through(self.backend, self.checkpoint, device)
+            return through(self.backend, self.checkpoint, device, self.progress)
         return live(self.checkpoint, device, precision)
 
 
@@ -76,14 +78,14 @@ def live(checkpoint: Path, device: str, precision: str) -> Callable[[Batch], Log
     return runner(model, device, precision)
 
 
-def through(backend: Backend, checkpoint: Path, device: str) -> Callable[[Batch], Logits]:
+def through(backend: Backend, checkpoint: Path, device: str, progress: Progress) -> Callable[[Batch], Logits]:
     """A fine-tuned checkpoint as the backend would run it; raises what ``Runtime.make_ready`` raises."""
     import torch
     from torch.nn.functional import pad
 
     runtime, of = Runtime(), family_of(checkpoint, "teacher", "Teacher")
     alone = replace(backend, checkpoint=BASELINE)
-    runtime.make_ready(of, alone, device, UNWATCHED)
+    runtime.make_ready(of, alone, device, progress)
 
     def logits_of(batch: Batch) -> Logits:
         with runtime.turn(device, timed=False) as turn:

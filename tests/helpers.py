@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,4 +34,16 @@ def random_bert(folder: Path, *, layers: int = 2, heads: int = 4, columns: int =
     )
     model = architecture_of(config).model(config.to_dict(), "sdpa")
     save_model(model, folder, tokenizer_from=BASELINE, dtype=torch.float32)
+    return folder
+
+
+def encoder_of(checkpoint: Path) -> Path:
+    """The checkpoint without its output layer, in a folder beside it: what fine-tuning begins with."""
+    from safetensors.torch import load_file, save_file
+
+    folder = checkpoint.with_name(f"{checkpoint.name}-encoder")
+    shutil.copytree(checkpoint, folder)
+    weights = load_file(folder / "model.safetensors")
+    encoder = {name: each for name, each in weights.items() if not name.startswith("qa_outputs.")}
+    save_file(encoder, folder / "model.safetensors", metadata={"format": "pt"})
     return folder

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
-from qa_backends.checkpoints.manifest import temperature_of
+from qa_backends.checkpoints.manifest import fitted_of
 from qa_backends.checkpoints.sources import Source, commit_of, ready
 from qa_backends.contract import ALWAYS_ANSWERS, DEFAULT_SETTINGS, ReaderSettings
 from qa_backends.errors import InputError, UnknownBackend
@@ -58,10 +58,14 @@ class Family:
         return hash(self.name)
 
     def reads(self, checkpoint: str) -> ReaderSettings:
-        """How answers are read of one of its checkpoints: as the family reads, and at the checkpoint's own temperature,
-        which is known once that is ready."""
+        """How answers are read of one of its checkpoints: as the family reads, and at what was fitted to the
+        checkpoint, which is known once that is ready. A threshold is for families that say "no answer" at all."""
         folder = ready(self.source(checkpoint))
-        return replace(self.settings, temperature=temperature_of(folder)) if folder else self.settings
+        if folder is None:
+            return self.settings
+        fitted = fitted_of(folder)
+        threshold = self.settings.null_threshold if self.settings.always_answers else fitted.null_threshold
+        return replace(self.settings, temperature=fitted.temperature, null_threshold=threshold)
 
     @property
     def random(self) -> bool:

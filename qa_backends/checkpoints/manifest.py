@@ -35,7 +35,8 @@ class Manifest:
     the CPU, relative to the parent's largest logit where that is above 1; ``None`` where training, not conversion, made
     it. ``agreement`` is how often, from 0 to 1, the answers to the shipped questions are the parent's on the machine
     that built it, of steps that must keep the answers and not the logits. ``precision`` is that of the stored weights,
-    read off the files. ``files`` are SHA-256 hashes. ``temperature`` is a checkpoint's, see ``ReaderSettings``.
+    read off the files. ``files`` are SHA-256 hashes. ``temperature`` and ``null_threshold`` are a checkpoint's, see
+    ``ReaderSettings``.
     """
 
     step: str
@@ -49,6 +50,7 @@ class Manifest:
     largest_logit_difference: float | None = None
     agreement: float | None = None
     temperature: float = 1.0
+    null_threshold: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
@@ -68,6 +70,14 @@ def read_manifest(folder: Path) -> Manifest:
         raise ArtefactError(f"{folder / NAME} cannot be read ({error}). Build the artefact again.") from error
 
 
+def known_manifest(folder: Path) -> Manifest | None:
+    """The folder's manifest; ``None`` where there is none of ours, as in somebody else's checkpoint."""
+    try:
+        return read_manifest(folder)
+    except ArtefactError:
+        return None
+
+
 def manifest_of(
     folder: Path,
     *,
@@ -75,7 +85,6 @@ def manifest_of(
     parent: str | None,
     settings: dict[str, Any],
     difference: float | None = None,
-    temperature: float = 1.0,
 ) -> Manifest:
     """The manifest of a checkpoint that was just saved to ``folder``."""
     total, encoder = count_parameters(folder)
@@ -88,19 +97,26 @@ def manifest_of(
         encoder_parameters=encoder,
         files={name: file_hash(folder / name) for name in CHECKPOINT_FILES if (folder / name).is_file()},
         largest_logit_difference=difference,
-        temperature=temperature,
         settings=settings,
         versions=versions_of(PACKAGES),
     )
 
 
-def temperature_of(folder: Path) -> float:
-    """That of the checkpoint's confidence; 1 where it was never fitted, or the folder is somebody else's."""
-    try:
-        found = read_manifest(folder).temperature
-    except ArtefactError:
-        return 1.0
-    return found if isinstance(found, float) and found > 0 else 1.0
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What was fitted to a checkpoint: see ``ReaderSettings``."""
+
+    temperature: float = 1.0
+    null_threshold: float = 0.0
+
+
+def fitted_of(folder: Path) -> Fitted:
+    """What its manifest says; nothing where it was never fitted, or the folder is somebody else's."""
+    if (found := known_manifest(folder)) is None:
+        return Fitted()
+    numbers = (found.temperature, found.null_threshold)
+    usable = all(isinstance(each, int | float) and math.isfinite(each) for each in numbers)
+    return Fitted(*numbers) if usable and found.temperature > 0 else Fitted()
 
 
 def count_parameters(checkpoint: Path) -> tuple[int, int]:

@@ -7,12 +7,13 @@ reaches the FFN's output layer, or when it holds one constant, which is folded i
 from __future__ import annotations
 
 import shutil
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model, read_config, save_model
-from qa_backends.checkpoints.manifest import file_hash, manifest_of, temperature_of
+from qa_backends.checkpoints.manifest import file_hash, fitted_of, known_manifest, manifest_of
 from qa_backends.errors import ArtefactError, DriftError
 from qa_backends.progress import UNWATCHED
 
@@ -52,14 +53,10 @@ def pack_checkpoint(source: Path, folder: Path, settings: dict[str, Any], progre
     save_model(model, folder, tokenizer_from=source, dtype=torch.float32)
     write_tokenizer(source, folder)
     origin = file_hash(source / WEIGHTS)
-    manifest_of(
-        folder,
-        step="pack",
-        parent=origin,
-        settings=settings,
-        difference=difference,
-        temperature=temperature_of(source),
-    ).write(folder)
+    known = known_manifest(source)
+    history = known.settings if known else {}  # it stays true of weights that compute the same
+    made = manifest_of(folder, step="pack", parent=origin, settings=history | settings, difference=difference)
+    replace(made, **asdict(fitted_of(source))).write(folder)
 
 
 def pack(model: PreTrainedModel) -> PreTrainedModel:

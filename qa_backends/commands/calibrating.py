@@ -1,15 +1,17 @@
-"""``train calibrate``: what the confidence of a checkpoint's answers is worth, and the temperature that mends it."""
+"""``train calibrate``: what the confidence of a checkpoint's answers is worth, the temperature that mends it, and how
+far "no answer" must be ahead to be the answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from qa_backends import catalog
-from qa_backends.checkpoints.manifest import read_manifest
+from qa_backends.checkpoints.manifest import Fitted, fitted_of, read_manifest
 from qa_backends.checkpoints.sources import make_ready
 from qa_backends.commands.runs import Data, HoldOut, HoldOutSeed
 from qa_backends.commands.terminal import (
@@ -38,7 +40,7 @@ def calibrate(
     ] = catalog.BASELINE,
     on: Annotated[
         list[str] | None,
-        typer.Option("--on", help="Also tell the error on: `own`, `everyday`, `squad-v2-dev`, a SQuAD-format file."),
+        typer.Option("--on", help="Also tell what both do on: `own`, `everyday`, `squad-v2-dev`, a SQuAD-format file."),
     ] = None,
     hold_out: HoldOut = ARTICLES,
     hold_out_seed: HoldOutSeed = 0,
@@ -46,9 +48,10 @@ def calibrate(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Fit the temperature of a checkpoint's confidence on held-out articles, and store it in the checkpoint's manifest.
+    """Fit a checkpoint's temperature and its threshold of "no answer" on held-out articles; its manifest stores both.
 
-    It changes no answer, only what the confidence of each is worth.
+    The temperature changes no answer, only what the confidence of each is worth. The threshold is used where the
+    checkpoint was not trained on those articles.
     """
     from qa_backends.measure.quality.datasets import data_set
 
@@ -58,17 +61,22 @@ def calibrate(
         raise InputError("There is nothing to fit on. Hold out some articles: --hold-out 20.")
     sets = {each.name: each.questions for each in (data_set(name, watched) for name in on or ())}
     checkpoint = make_ready(of.source(chosen.checkpoint), watched)
-    fit_temperature(checkpoint, of, chosen, pick_device(device), parts, sets, checkpoint)
+    fit(checkpoint, of, chosen, pick_device(device), parts, sets, checkpoint)
     made = read_manifest(checkpoint)
     if as_json:
-        show({"temperature": made.temperature, **made.settings["calibration"]})
+        show(asdict(fitted_of(checkpoint)) | made.settings["calibration"])
         return
-    console.print(f"{checkpoint}: temperature {made.temperature:.2f}; calibration error before and at it, in percent:")
-    for each in made.settings["calibration"]["errors"]:
-        console.print(f"  {each['data']}, {each['questions']:,} questions: {each['before']:.1f}, {each['after']:.1f}")
+    facts = made.settings["calibration"]
+    console.print(
+        f'{checkpoint}: temperature {made.temperature:.2f}, threshold of "no answer" {made.null_threshold:g} (the '
+        f"articles give {facts['threshold']:g}). In percent, calibration error before and after, F1 before and at that:"
+    )
+    for each in facts["errors"]:
+        figures = "{before:.1f}, {after:.1f}; {f1:.1f}, {f1_at_threshold:.1f}".format(**each)
+        console.print(f"  {each['data']}, {each['questions']:,} questions: {figures}")
 
 
-def fit_temperature(
+def fit(
     made: Path,
     of: catalog.Family,
     backend: catalog.Backend,
@@ -77,22 +85,36 @@ def fit_temperature(
     sets: Mapping[str, Sequence[Question]],
     start: Path,
 ) -> None:
-    """Writes to the manifest of ``made`` the temperature that the held-out questions give, and the calibration error
-    before and at it: on them, and on the other ``sets``. ``start`` is what it was trained from."""
-    from qa_backends.measure.quality.calibration import Rivals, calibration_error, fitted, rivals
+    """Writes to the manifest of ``made`` the temperature and the threshold of "no answer" that the held-out questions
+    give, and what they change: on them, and on the other ``sets``. ``start`` is what it was trained from.
+
+    Of articles that it may have been trained on, a checkpoint knows which questions they leave open: the threshold that
+    they give is noted, and not used.
+    """
+    from qa_backends.measure.quality.calibration import (
+        Rivals,
+        calibration_error,
+        fitted_temperature,
+        fitted_threshold,
+        rivals,
+    )
     from qa_backends.runtime import Runtime
     from qa_backends.training.provenance import add_to_manifest, seen_before
 
-    threshold, runtime = of.settings.null_threshold, Runtime(progress=watched)
+    runtime = Runtime(progress=watched)
     found: dict[str, Rivals] = {}
     for name, questions in {HELD_OUT: parts.held_out, **sets}.items():
         with bar(f"confidence, {name}", len(questions)) as advance:
             found[name] = rivals(runtime, of, backend, device, questions, watched, lambda done, _of: advance(done))
-    temperature = fitted(found[HELD_OUT], threshold)
+    seen, plain = seen_before(start, parts.articles), of.settings.null_threshold
+    best = plain if of.settings.always_answers else fitted_threshold(found[HELD_OUT])
+    threshold = plain if seen else best
+    temperature = fitted_temperature(found[HELD_OUT], threshold)
     errors: list[dict[str, Any]] = []
     for name, each in found.items():
         right = each.right(threshold)
         before, after = (calibration_error(each.confidence(at, threshold), right) for at in (1.0, temperature))
         errors.append({"data": name, "questions": len(right), "before": before, "after": after})
-    facts = {"articles": parts.articles, "seen_before": seen_before(start, parts.articles), "errors": errors}
-    add_to_manifest(made, {"calibration": facts}, temperature=temperature)
+        errors[-1] |= {"f1": each.f1(plain), "f1_at_threshold": each.f1(best)}
+    facts = {"articles": parts.articles, "seen_before": seen, "threshold": best, "errors": errors}
+    add_to_manifest(made, {"calibration": facts}, Fitted(temperature, threshold))

@@ -16,7 +16,7 @@ from qa_backends.checkpoints import smaller
 from qa_backends.checkpoints.load import read_config
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import make_ready, with_tokenizer
-from qa_backends.commands.calibrating import calibrate, fit_temperature
+from qa_backends.commands.calibrating import calibrate, fit
 from qa_backends.commands.runs import Chosen, of_a_run
 from qa_backends.commands.terminal import FamilyName, Json, bar, console, show, watched
 from qa_backends.errors import InputError
@@ -164,7 +164,7 @@ def _teaching(teacher: Path | None, backend: str | None, kept: Path | None, fami
 
     of = catalog.family(family or catalog.default_family())
     checkpoint = with_tokenizer(teacher, watched) if teacher else make_ready(of.source(catalog.BASELINE), watched)
-    return Teaching(checkpoint, catalog.resolve(backend, family)[1] if backend else None, kept)
+    return Teaching(checkpoint, catalog.backend(backend) if backend else None, kept, watched)
 
 
 app.command("calibrate")(calibrate)
@@ -243,7 +243,8 @@ def _finish(made: Path, step: str, parent: Path, settings: dict[str, Any], chose
 
 
 def _measure_held_out(made: Path, chosen: Chosen, start: Path) -> None:
-    """Writes to the manifest which articles were held out, and what the checkpoint answers of them, in percent."""
+    """Writes to the manifest which articles were held out, what the checkpoint answers of them, in percent, as recipes
+    are compared (no threshold of "no answer" is fitted yet), and then what is fitted on them."""
     from qa_backends.measure.quality import scoring
     from qa_backends.runtime import Runtime
     from qa_backends.training.provenance import add_to_manifest, seen_before
@@ -266,7 +267,7 @@ def _measure_held_out(made: Path, chosen: Chosen, start: Path) -> None:
     }
     facts |= {each: getattr(found, each) for each in ("exact", "f1", "has_ans_f1", "no_ans_f1")}
     add_to_manifest(made, {"held_out": facts})
-    fit_temperature(made, of, catalog.backend(catalog.BASELINE), chosen.run.device, parts, {}, start)
+    fit(made, of, catalog.backend(catalog.BASELINE), chosen.run.device, parts, {}, start)
 
 
 def _made(folder: Path, as_json: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,14 @@ from qa_backends.checkpoints.architectures import architecture, architecture_of,
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.hub import fetch
 from qa_backends.checkpoints.load import load_model, read_config, save_model
-from qa_backends.checkpoints.manifest import NAME, file_hash, manifest_of, read_manifest
+from qa_backends.checkpoints.manifest import NAME, file_hash, manifest_of, read_manifest, shapes_of
 from qa_backends.checkpoints.sources import with_tokenizer
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from qa_backends.checkpoints.manifest import Fitted
     from qa_backends.progress import Progress
 
 REMEDY = "Name a folder that holds the encoder: --from FOLDER."
@@ -58,24 +59,25 @@ def history(folder: Path) -> dict[str, object]:
 
 
 def seen_before(folder: Path, articles: Sequence[str]) -> bool:
-    """Whether a checkpoint may have been trained on some of the articles: its manifest, if it has one, says of one of
-    its runs that they were not all held out. Figures on articles that were seen say little."""
+    """Whether a checkpoint may have been trained on some of the articles: its manifest says of one of its runs that
+    they were not all held out, or it has none, and an output layer. Figures on articles that were seen say little."""
     if not (folder / NAME).is_file():
-        return False  # an encoder, which was never trained to answer
+        return f"{architecture_of(read_config(folder)).head}weight" in shapes_of(folder)
     run: dict[str, Any] | None = read_manifest(folder).settings
     while run is not None:
-        if not set(articles) <= set(run.get("held_out", {}).get("articles", ())):
+        held_out = run.get("held_out", {})
+        if held_out.get("seen_before") or not set(articles) <= set(held_out.get("articles", ())):
             return True
         run = run.get("before")
     return False
 
 
-def add_to_manifest(folder: Path, facts: dict[str, object], *, temperature: float | None = None) -> None:
-    """Adds to the settings in a checkpoint's manifest what became known after it was finished, and sets the temperature
-    of its confidence where that was fitted."""
+def add_to_manifest(folder: Path, facts: dict[str, object], fitted: Fitted | None = None) -> None:
+    """Adds to the settings in a checkpoint's manifest what became known after it was finished, and sets what was
+    ``fitted``."""
     manifest = read_manifest(folder)
-    sure = manifest.temperature if temperature is None else temperature
-    replace(manifest, settings=manifest.settings | facts, temperature=sure).write(folder)
+    changed = asdict(fitted) if fitted else {}
+    replace(manifest, settings=manifest.settings | facts, **changed).write(folder)
 
 
 def finish(folder: Path, *, step: str, parent: Path, settings: dict[str, object]) -> Path:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -85,14 +86,16 @@ def test_a_packed_checkpoint_says_what_it_was_made_from(tiny: Path, tmp_path: Pa
     prune_by_hand(model)
     masked = tmp_path / "masked"
     save_model(model, masked, tokenizer_from=tiny, dtype=torch.float32)
-    manifest_of(masked, step="test", parent=None, settings={}, temperature=1.5).write(masked)
+    fitted: dict[str, Any] = {"temperature": 1.5, "null_threshold": -0.5}
+    replace(manifest_of(masked, step="test", parent=None, settings={"seed": 1}), **fitted).write(masked)
     pack_checkpoint(masked, tmp_path / "packed", {"source": "masked"})
     packed = load_model(tmp_path / "packed")
     torch.testing.assert_close(logits(packed), logits(model), atol=1e-5, rtol=0)
     manifest = read_manifest(tmp_path / "packed")
-    assert manifest.temperature == 1.5, "what was fitted stays true of weights that compute the same"
+    kept = {name: getattr(manifest, name) for name in fitted}
+    assert kept == fitted, "what was fitted stays true of weights that compute the same"
     assert manifest.parent == file_hash(masked / WEIGHTS)
-    assert manifest.settings == {"source": "masked"}
+    assert manifest.settings == {"source": "masked", "seed": 1}, "and so does how they were trained"
     assert manifest.parameters == sum(each.numel() for each in packed.parameters())
     assert manifest.largest_logit_difference is not None
 

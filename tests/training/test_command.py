@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from helpers import QUESTION, TEXT
+from helpers import QUESTION, TEXT, encoder_of
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
@@ -16,7 +16,7 @@ from qa_backends.checkpoints.manifest import manifest_of, read_manifest
 from qa_backends.checkpoints.sources import Source
 from qa_backends.cli import main
 from qa_backends.commands.calibrating import calibrate
-from qa_backends.contract import Answer, Query
+from qa_backends.contract import ALWAYS_ANSWERS, Answer, Query
 from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.runtime import Runtime
@@ -63,7 +63,7 @@ def train(data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
 def test_finetune_writes_its_settings_and_what_it_answers_of_the_held_out_articles(
     train: Train, data: Path, tiny: Path, tmp_path: Path
 ) -> None:
-    made = train("finetune", "--from", str(tiny), "--out", str(tmp_path / "run"), *OPTIONS.split())
+    made = train("finetune", "--from", str(encoder_of(tiny)), "--out", str(tmp_path / "run"), *OPTIONS.split())
     settings = made["settings"]
     assert {key: settings[key] for key in ("ema", "dropout", "freeze_embeddings", "precision")} == {
         "ema": 0.9,
@@ -95,9 +95,30 @@ def test_calibrating_changes_what_a_checkpoint_says_of_its_answers_and_not_the_a
     assert len(made["articles"]) == 3 and made["errors"][1]["questions"] == len(read_squad(OWN_QUESTIONS))
     manifest = read_manifest(tiny)
     assert manifest.temperature == made["temperature"] != 1 and manifest.settings["seed"] == 1
+    assert made["seen_before"] and made["null_threshold"] == manifest.null_threshold == 0
     after = asked(family)
     assert after.confidence != before.confidence
     assert replace(after, confidence=before.confidence) == before
+
+
+def test_the_threshold_of_articles_that_were_held_out_is_how_a_checkpoint_answers(
+    train: Train, data: Path, tiny: Path, tmp_path: Path
+) -> None:
+    encoder, folder = str(encoder_of(tiny)), str(tmp_path / "run")
+    made = train("finetune", "--from", encoder, "--out", folder, "--passes", "1", "--hold-out", "3")
+    (error,) = made["settings"]["calibration"]["errors"]
+    assert made["null_threshold"] == made["settings"]["calibration"]["threshold"] != 0
+    assert error["f1_at_threshold"] >= error["f1"]
+    family = Family("tuned", "Tuned", (("baseline", Source(folder=tmp_path / "run" / "model")),))
+    runtime, asked = Runtime(), [Query(each.question, each.context) for each in read_squad(data)]
+    with runtime.turn("cpu") as turn:
+        prepared = runtime.reader(family).prepare_all(asked)
+        answers = turn.answer_all(family, catalog.backend("baseline"), prepared).answers
+    assert [each.span is None for each in answers] == [
+        each.null_score - each.score > made["null_threshold"] for each in answers
+    ]
+    always = replace(family, settings=replace(family.settings, null_threshold=ALWAYS_ANSWERS))
+    assert always.reads("baseline").always_answers, "of a family that never says that there is no answer, it is none"
 
 
 def asked(family: Family) -> Answer:
@@ -143,9 +164,12 @@ def test_pruning_for_time_begins_with_a_table_of_this_machine(
 
 
 def test_distilling_writes_the_layers_and_what_the_student_answers(train: Train, tiny: Path, tmp_path: Path) -> None:
+    manifest_of(tiny, step="test", parent=None, settings={}).write(tiny)
     asked = ["distil", "--teacher", str(tiny), "--layers", "1", "--passes", "2", "--hold-out", "2"]
-    made = train(*asked, "--out", str(tmp_path / "run"), "--teacher-logits", str(tmp_path / "logits.safetensors"))
+    kept = ["--teacher-logits", str(tmp_path / "logits.safetensors"), "--teacher-backend", "pruned-ort"]
+    made = train(*asked, "--out", str(tmp_path / "run"), *kept)
     settings = made["settings"]
+    assert settings["teacher_backend"] == "baseline-ort"
     assert (settings["layers"], settings["hidden_passes"], settings["by_labels"]) == ([1], 1.0, False)
     assert settings["teacher_logits"] and (tmp_path / "logits.safetensors").is_file()
     assert settings["held_out"]["questions"] > 0
@@ -168,7 +192,8 @@ def test_movement_takes_no_latency_table(
 def test_pruning_holds_out_articles_too_and_says_that_its_teacher_saw_them(
     train: Train, tiny: Path, tmp_path: Path
 ) -> None:
-    first = train("finetune", "--from", str(tiny), "--out", str(tmp_path / "first"), "--passes", "1", "--hold-out", "2")
+    encoder, folder = str(encoder_of(tiny)), str(tmp_path / "first")
+    first = train("finetune", "--from", encoder, "--out", folder, "--passes", "1", "--hold-out", "2")
     teacher = str(tmp_path / "first" / "model")
     made = train(
         "prune",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from helpers import encoder_of
 
 from qa_backends.checkpoints.manifest import manifest_of
 from qa_backends.errors import InputError
@@ -50,10 +51,12 @@ def test_something_must_be_left_to_train_on() -> None:
         ({}, True),
         ({"held_out": {"articles": ["A", "B"]}, "before": {}}, True),
         ({"held_out": {"articles": ["A", "B"]}, "before": {"held_out": {"articles": ["B", "A"]}}}, False),
+        ({"held_out": {"articles": ["A", "B"], "seen_before": True}}, True),
     ],
-    ids=["more were", "one was not", "none were", "not in the run before", "in both runs"],
+    ids=["more were", "one was not", "none were", "not in the run before", "in both runs", "not by its teacher"],
 )
 def test_a_checkpoint_knows_whether_it_saw_them(tiny: Path, settings: dict[str, object], seen: bool) -> None:
-    assert not seen_before(tiny, ["A", "B"]), "an encoder was trained on none"
+    assert seen_before(tiny, ["A", "B"]), "who knows what somebody else's was fine-tuned on"
+    assert not seen_before(encoder_of(tiny), ["A", "B"]), "an encoder was trained on none"
     manifest_of(tiny, step="finetune", parent=None, settings=settings).write(tiny)
     assert seen_before(tiny, ["A", "B"]) == seen

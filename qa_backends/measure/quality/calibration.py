@@ -1,7 +1,8 @@
 """Confidence that means something: of 100 answers given with a confidence of 70 %, 70 should be right.
 
 How far it is from that is the expected calibration error. A temperature, fitted on questions that the model was not
-trained on, brings it closer, and changes no answer (Guo et al. 2017).
+trained on, brings it closer, and changes no answer (Guo et al. 2017). How far "no answer" must be ahead of the best
+span, to be the answer, is fitted to the same questions by F1, as SQuAD 2.0's own script does it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ BINS = 15
 """Of confidence, equally wide, as Guo et al. 2017 count the error."""
 TEMPERATURES = np.geomspace(0.25, 4.0, 97)
 """What is tried: steps of 3 %, which no figure here tells apart."""
+SAME_F1 = 1e-9
+"""Sums of the same numbers differ by less."""
 SURE = 1e-6
 """The loss takes no confidence for nearer to 0 or 1 than this: it would be infinite where rounding made it 1."""
 AT_ONCE = 64
@@ -45,12 +48,19 @@ class Rivals:
     """What competed for the answers of ``n`` questions, and what of it would have been right.
 
     ``scores`` are ``[n, 1 + spans]``: of "no answer", then of the best spans, ``-inf`` where there were fewer.
-    ``span_right`` and ``null_right``, ``[n]``, say whether the best span, and "no answer", are exactly right.
+    ``span_right`` and ``null_right``, ``[n]``, say whether the best span, and "no answer", are exactly right, and
+    ``span_f1``, ``[n]``, 0..1, how far the best span is.
     """
 
     scores: Numbers
     span_right: Truths
     null_right: Truths
+    span_f1: Numbers
+
+    @property
+    def ahead(self) -> Numbers:
+        """``[n]``: by how much "no answer" is ahead of the best span."""
+        return np.asarray(self.scores[:, 0] - self.scores[:, 1:].max(axis=1))
 
     def right(self, null_threshold: float) -> Truths:
         """``[n]``: whether what is answered is exactly right."""
@@ -63,8 +73,12 @@ class Rivals:
         whole = np.exp((self.scores - highest[:, None]) / temperature).sum(axis=1)
         return np.asarray(np.exp((chosen - highest) / temperature) / whole)
 
+    def f1(self, null_threshold: float) -> float:
+        """Of what is answered, in percent."""
+        return 100 * float(np.where(self._answered(null_threshold), self.span_f1, self.null_right).mean())
+
     def _answered(self, null_threshold: float) -> Truths:
-        return np.asarray(self.scores[:, 0] - self.scores[:, 1:].max(axis=1) <= null_threshold)
+        return np.asarray(self.ahead <= null_threshold)
 
 
 def rivals(
@@ -84,7 +98,7 @@ def rivals(
     """
     runtime.make_ready(family, backend, device, progress)
     scores: list[Numbers] = []
-    right: list[bool] = []
+    right: list[tuple[bool, float]] = []
     while len(scores) < len(questions):
         part = batch(questions[len(scores) :], AT_ONCE)
         with runtime.turn(device, progress) as turn:
@@ -94,9 +108,10 @@ def rivals(
         for question, (query, windows, own) in zip(part, of_each(prepared, logits), strict=True):
             spans = best_spans(windows, own, family.settings)
             scores.append(np.array([null_score(own), *spans.values()]))
-            right.append(bool(spans) and score_text(question, _best(query.context, spans))[0])
+            right.append(score_text(question, _best(query.context, spans)) if spans else (False, 0.0))
         done(len(scores), len(questions))
-    return Rivals(_padded(scores), np.array(right), np.array([not each.answers for each in questions]))
+    exact, f1 = map(np.array, zip(*right, strict=True))
+    return Rivals(_padded(scores), exact, np.array([not each.answers for each in questions]), f1)
 
 
 def _best(context: str, spans: Mapping[tuple[int, int], float]) -> str:
@@ -111,7 +126,21 @@ def _padded(scores: Sequence[Numbers]) -> Numbers:
     return padded
 
 
-def fitted(of: Rivals, null_threshold: float) -> float:
+def fitted_threshold(of: Rivals) -> float:
+    """The threshold of "no answer" at which F1 is highest, half way between questions; of equals the nearest to 0."""
+    asked = np.flatnonzero(np.isfinite(of.ahead))  # where there is no span, no threshold makes it the answer
+    if not len(asked):
+        return 0.0
+    order = asked[of.ahead[asked].argsort()]
+    gains = np.append(0, (of.span_f1 - of.null_right)[order].cumsum())  # of answering the first 0, 1, … of them
+    ahead = of.ahead[order]
+    edges = np.concatenate([ahead[:1] - 1, ahead, ahead[-1:] + 1])
+    between = edges[:-1] < edges[1:]  # two that are equally far ahead no threshold parts
+    thresholds, gains = ((edges[:-1] + edges[1:]) / 2)[between], gains[between]
+    return float(min(thresholds[gains >= gains.max() - SAME_F1], key=abs))
+
+
+def fitted_temperature(of: Rivals, null_threshold: float) -> float:
     """The temperature at which confidence tells best whether an answer is right, by the mean log loss."""
     right = of.right(null_threshold)
 

@@ -37,7 +37,9 @@ END = "<!-- /measured -->"
 CONFIDENCE = (
     "What the confidence of an answer is worth: the expected calibration error, in percent, is how far the share of "
     "exactly right answers is from the confidence they were given with, in the mean over answers (15 bins, Guo et al. "
-    "2017). The temperature was fitted on the held-out articles, and changes no answer."
+    "2017). The temperature was fitted on the held-out articles, and changes no answer. The threshold is how far ahead "
+    "of the best span `no answer` must be, to be the answer, for the highest F1 on the held-out articles. It is used "
+    "for checkpoints that were not trained on those, and 0 for others, as these are."
 )
 LENGTHS = BenchmarkPlan(family="").lengths
 """Of those measured, the lengths that the README shows."""
@@ -120,7 +122,7 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
     furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
     shaky = sum(each.unstable for each in benchmark.rows)
     return (
-        f"{_sets()}; threshold 0, 95 % bootstrap intervals, differences paired. Latency: whole answers "
+        f"{_sets()}; threshold {_thresholds()}, 95 % bootstrap intervals, differences paired. Latency: whole answers "
         f"(tokenise, model, decode), batch 1, median of at least {runs} runs taken in turns; ratio of medians at "
         f"{LENGTHS[-1]} tokens with its interval. Questions a second: the best of the batch sizes, at "
         f"{benchmark.plan.shown_at} tokens. "
@@ -189,6 +191,12 @@ def _detail(title: str, record: QualityRecord) -> list[str]:
     ]
 
 
+def _thresholds() -> str:
+    """Of "no answer", of the checkpoints of the embedded family."""
+    made = [read_manifest(local_folder(source)) for _, source in catalog.family(CARD_FAMILY).checkpoints]
+    return " and ".join(sorted({f"{each.null_threshold:g}" for each in made}))
+
+
 def confidence_table() -> str:
     """What the confidence of each checkpoint of the embedded family is worth, as its manifest says; see
     ``quality.calibration``."""
@@ -199,10 +207,12 @@ def confidence_table() -> str:
         made = read_manifest(local_folder(source))
         for each in made.settings.get("calibration", {}).get("errors", ()):
             data, errors = titles.get(each["data"], each["data"]), (each["before"], each["after"])
-            lines.append(
-                [f"`{name}`", data, f"{each['questions']:,}", f"{made.temperature:.2f}", *(f"{e:.1f}" for e in errors)]
-            )
-    return markdown(["checkpoint", "data", "questions", "temperature", "error at 1", "error at the temperature"], lines)
+            sure = [f"{made.temperature:.2f}", *(f"{error:.1f}" for error in errors)]
+            f1 = [f"{each[at]:.2f}" for at in ("f1", "f1_at_threshold")]
+            threshold = f"{made.settings['calibration']['threshold']:+.2f}".replace("-", "−")
+            lines.append([f"`{name}`", data, f"{each['questions']:,}", *sure, threshold, *f1])
+    figures = ["temperature", "error at 1", "error at the temperature", "threshold", "F1 at 0", "F1 at the threshold"]
+    return markdown(["checkpoint", "data", "questions", *figures], lines)
 
 
 def published_table(benchmark: Benchmark) -> str:

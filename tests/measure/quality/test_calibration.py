@@ -11,7 +11,13 @@ from helpers import ROOT
 
 from qa_backends import catalog
 from qa_backends.contract import Query
-from qa_backends.measure.quality.calibration import Rivals, calibration_error, fitted, rivals
+from qa_backends.measure.quality.calibration import (
+    Rivals,
+    calibration_error,
+    fitted_temperature,
+    fitted_threshold,
+    rivals,
+)
 from qa_backends.measure.quality.scoring import score
 from qa_backends.progress import UNWATCHED
 from qa_backends.squad import Question, read_squad
@@ -37,13 +43,13 @@ def too_sure(by: float, n: int = 4000) -> Rivals:
     span = draws.normal(0, 2, n)
     likely = 1 / (1 + np.exp(-span))  # of the best span against "no answer"
     right = draws.random(n) < likely
-    return Rivals(by * np.stack([np.zeros(n), span], axis=1), right, ~right)
+    return Rivals(by * np.stack([np.zeros(n), span], axis=1), right, ~right, right.astype(float))
 
 
 @pytest.mark.parametrize("by", [0.5, 1.0, 2.5])
 def test_the_temperature_that_was_put_in_is_found_and_mends_the_error(by: float) -> None:
     found = too_sure(by)
-    temperature = fitted(found, 0.0)
+    temperature = fitted_temperature(found, 0.0)
     assert temperature == pytest.approx(by, rel=0.1)
     errors = [calibration_error(found.confidence(each, 0.0), found.right(0.0)) for each in (1.0, temperature)]
     assert errors[1] < 3
@@ -53,12 +59,30 @@ def test_the_temperature_that_was_put_in_is_found_and_mends_the_error(by: float)
 
 def test_a_window_of_fewer_spans_counts_them_alone() -> None:
     scores = np.array([[0.0, 1.0, 2.0], [0.0, 1.0, -np.inf]])
-    found = Rivals(scores, np.array([True, False]), np.array([False, True]))
+    found = Rivals(scores, np.array([True, False]), np.array([False, True]), np.array([1.0, 0.5]))
     e = math.e
     assert found.confidence(1.0, 0.0).tolist() == pytest.approx([e**2 / (1 + e + e**2), e / (1 + e)])
     assert found.right(0.0).tolist() == [True, False]
     assert found.right(-1.5).tolist() == [True, True], "the second is not sure enough for an answer"
+    assert found.f1(0.0) == 75 and found.f1(-1.5) == 100
     assert found.confidence(1.0, -1.5).tolist() == pytest.approx([e**2 / (1 + e + e**2), 1 / (1 + e)])
+
+
+def test_the_threshold_is_where_f1_is_highest() -> None:
+    """Of five questions by how far "no answer" is ahead; the second and third stand level, and go together."""
+    ahead = np.array([-4.0, -1.0, -1.0, 2.0, 3.0, np.inf])
+    span_f1 = np.array([1.0, 1.0, 0.0, 0.8, 0.0, 0.0])
+    unanswerable = np.array([False, False, True, False, True, True])
+    scores = np.stack([ahead, np.zeros(6)], axis=1)
+    scores[5] = 0, -np.inf  # a text without a word
+    found = Rivals(scores, span_f1 == 1, unanswerable, span_f1)
+    assert [found.f1(each) for each in (-5, -2, 0, 2.5, 4)] == pytest.approx(
+        [100 * each / 6 for each in (3, 4, 4, 4.8, 3.8)]
+    )
+    assert fitted_threshold(found) == 2.5
+    never = Rivals(scores, span_f1 == 2, ~(span_f1 == 2), 0 * span_f1)
+    assert fitted_threshold(never) < -4, "nothing is worth an answer"
+    assert fitted_threshold(Rivals(scores[5:], span_f1[5:] == 1, unanswerable[5:], span_f1[5:])) == 0
 
 
 def test_a_text_without_a_word_competes_with_nothing(runtime: Runtime, small_family: Family) -> None:
@@ -80,3 +104,5 @@ def test_what_competes_is_what_the_reader_chooses_among(runtime: Runtime) -> Non
     right = [score(question, answer).exact for question, answer in zip(questions, answers, strict=True)]
     assert found.right(0.0).tolist() == right
     assert 0 < sum(right) < FEW
+    f1 = [score(question, answer).f1 for question, answer in zip(questions, answers, strict=True)]
+    assert found.f1(0.0) == pytest.approx(100 * sum(f1) / FEW)

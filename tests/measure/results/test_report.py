@@ -93,7 +93,11 @@ def test_the_model_card_says_what_the_confidence_of_each_checkpoint_is_worth() -
         assert [each["data"] for each in errors[1:]] == ["dev-v2.0.json", "questions.json", "questions-2.json"]
         for title, each in zip(("held-out articles", "SQuAD", "other texts", "everyday texts"), errors, strict=True):
             numbers = f"{manifest.temperature:.2f} | {each['before']:.1f} | {each['after']:.1f}"
-            assert f"| `{name}` | {title} | {each['questions']:,} | {numbers} |" in text
+            threshold = manifest.settings["calibration"]["threshold"]
+            shown = f"{threshold:+.2f}".replace("-", "−")
+            f1 = f"{shown} | {each['f1']:.2f} | {each['f1_at_threshold']:.2f}"
+            assert f"| `{name}` | {title} | {each['questions']:,} | {numbers} | {f1} |" in text
+        assert manifest.settings["calibration"]["seen_before"] and manifest.null_threshold == 0, "as the card says"
 
 
 def test_published_steps_stand_beside_ours_each_against_its_own_baseline() -> None:

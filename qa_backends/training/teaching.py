@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 class Teaching:
     """The fine-tuned ``checkpoint`` that teaches, and how its logits are had.
 
-    ``backend``, where given, is one whose build steps and engine compute them, whatever checkpoint is its own: on a CPU
-    a teacher in PyTorch takes most of the time of a small student's step. With ``kept``, a file, they are computed once
-    for all passes, see ``cached``. ``progress`` hears of what the backend has to build.
+    ``backend``, where given, is one whose build steps and engine compute them, whatever checkpoint is its own: the
+    smaller the student, the more of its step is its teacher's time. With ``kept``, a file, they are computed once for
+    all passes, see ``cached``. ``progress`` hears of what the backend has to build.
     """
 
     checkpoint: Path

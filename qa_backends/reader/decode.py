@@ -48,7 +48,8 @@ def decode(query: Query, windows: Windows, logits: SpanLogits, settings: ReaderS
 
 def null_score(logits: SpanLogits) -> float:
     """Of "no answer", by the window that speaks for it least (Devlin et al. 2019, section 4.3)."""
-    return float((logits.start[:, 0] + logits.end[:, 0]).min())
+    sums = logits.start[:, 0] + logits.end[:, 0]
+    return float(sums[0] if len(sums) == 1 else sums.min())  # most texts make one window, and a reduction takes 20 µs
 
 
 def best_of(scores: Mapping[tuple[int, int], float]) -> tuple[tuple[int, int], float]:
@@ -63,7 +64,7 @@ def best_spans(windows: Windows, logits: SpanLogits, settings: ReaderSettings) -
     """
     scores: dict[tuple[int, int], float] = {}
     for window, first, last, score in top_spans(windows, logits, settings.max_answer_tokens, SPANS_PER_WINDOW):
-        span = int(windows.offsets[window, first, 0]), int(windows.offsets[window, last, 1])
+        span = windows.offsets.item(window, first, 0), windows.offsets.item(window, last, 1)
         if span[0] < span[1]:  # a span of white space is none
             scores[span] = max(score, scores.get(span, score))
     return scores
@@ -100,7 +101,7 @@ def _top_of(
     top = table.argpartition(table.shape[1] - count, axis=1)[:, -count:]
     for window, places in enumerate(top.tolist()):
         for place in places:
-            score = float(table[window, place])
+            score = table.item(window, place)
             if math.isfinite(score):
                 first, length = divmod(place, widest)
                 yield window, first, first + length, score

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tokenizers import Tokenizer
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 TYPOGRAPHY = frozenset(map(chr, range(0x2010, 0x2028)))
 """Dashes and quotation marks; like ASCII's signs, Unicode calls all of them punctuation."""
-WORDS = re.compile(r"[0-9A-Za-z\x80-\u200f\u2028-\U0010ffff]+|[!-/:-@\[-`{-~\u2010-\u2027]")
+WORDS = re.compile(r"([0-9A-Za-z\x80-\u200f\u2028-\U0010ffff]+|[!-/:-@\[-`{-~\u2010-\u2027])")
 """Runs of letters and digits, and of anything beyond ASCII, which the library then splits; signs one by one."""
 OTHER = re.compile(r"[\x80-\u200f\u2028-\U0010ffff]+")
 MOST_OTHER = 0.01
@@ -62,20 +63,24 @@ class Words:
             return None
         if not text.isascii() and len(OTHER.findall(text)) > MOST_OTHER * len(text):
             return None
-        ids: list[int] = []
+        parts = WORDS.split(text)  # words stand at odd places
+        words = [*map(self._spelt, parts[1::2])]
+        numbers = [*map(self._vocabulary.get, words)]
+        if not text.isascii():  # what stands in the vocabulary beyond ASCII, the library may split all the same
+            numbers = [number if _plain(word) else None for word, number in zip(words, numbers, strict=True)]
+        edges = [*accumulate(map(len, parts))]  # of each word its start, then its end
+        ids: list[int | None] = []
         offsets: list[int] = []
-        whole = self._vocabulary.get
-        for found in WORDS.finditer(text):
-            word, start = self._spelt(found[0]), found.start()
-            plain = word.isascii() or word in TYPOGRAPHY
-            number = whole(word) if plain else None
-            if number is not None:
-                ids.append(number)
-                offsets += found.span()
-                continue
-            for number, first, last in self._pieces(word) if plain else self._of_library(found[0]):
-                ids.append(number)
-                offsets += (start + first, start + last)
+        done = 0
+        for place in [place for place, number in enumerate(numbers) if number is None]:
+            start, word = edges[2 * place], words[place]
+            pieces = self._pieces(word) if _plain(word) else self._of_library(parts[2 * place + 1])
+            ids += [*numbers[done:place], *(piece for piece, _, _ in pieces)]
+            offsets += edges[2 * done : 2 * place]
+            offsets += [start + edge for _, *span in pieces for edge in span]
+            done = place + 1
+        ids += numbers[done:]
+        offsets += edges[2 * done : -1]
         return np.array(ids, dtype=np.int64), np.array(offsets, dtype=np.int64).reshape(-1, 2)
 
     def _pieces(self, word: str) -> list[Piece]:
@@ -95,6 +100,11 @@ class Words:
             start = end
         return found
 
-    def _of_library(self, run: str) -> Iterator[Piece]:
+    def _of_library(self, run: str) -> list[Piece]:
         encoding = self._library.encode(run, add_special_tokens=False)
-        return ((number, *span) for number, span in zip(encoding.ids, encoding.offsets, strict=True))
+        return [(number, *span) for number, span in zip(encoding.ids, encoding.offsets, strict=True)]
+
+
+def _plain(word: str) -> bool:
+    """Whether the library leaves the word in one."""
+    return word.isascii() or word in TYPOGRAPHY

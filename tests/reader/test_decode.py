@@ -263,6 +263,15 @@ def test_no_answer_must_win_in_every_window() -> None:
     assert answer.text == "x"
 
 
+@pytest.mark.parametrize("broken", [0, 1])
+def test_a_window_whose_logits_overflowed_is_a_failure_and_no_answer(broken: int) -> None:
+    query, windows, options = two_windows()
+    logits = quiet(windows)
+    logits.start[broken] = np.nan
+    with pytest.raises(ValueError, match="not finite"):
+        decode(query, windows, logits, options)
+
+
 @pytest.mark.parametrize("padding", [-np.inf, np.nan], ids=["minus infinity", "not a number"])
 def test_what_stands_in_the_padding_does_not_matter(padding: float) -> None:
     options = ReaderSettings(max_seq_len=20, stride=4)

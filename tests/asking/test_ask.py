@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from helpers import QUESTION, TEXT
-from paced import PACED, paced
+from paced import PACED
 
 from qa_backends import catalog
 from qa_backends.asking.ask import Asking, ask
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 
 QUERY = Query(QUESTION, TEXT)
 BOTH = [catalog.backend("baseline"), catalog.backend("pruned")]
-
-
-@pytest.fixture
-def quick(add_engine: AddFile) -> None:
-    """The engine of the backends ``PACED``, so quick that turns fit however busy the machine is."""
-    paced(add_engine)
 
 
 def test_an_engine_that_dies_is_reported_while_the_others_answer(

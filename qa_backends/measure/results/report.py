@@ -15,6 +15,7 @@ from qa_backends.measure.benchmark.presets import beside
 from qa_backends.measure.quality.datasets import DATA_FILES, SQUAD_V2_DEV, TITLES
 from qa_backends.measure.results.files import read_benchmark, read_overhead
 from qa_backends.measure.results.shipped import measured_on_current_weights, shipped_quality
+from qa_backends.measure.timing.statistics import signed
 from qa_backends.paths import ASSETS, BENCHMARK, LADDER, MODELS, OVERHEAD
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def confidence_table() -> str:
             data, errors = titles.get(each["data"], each["data"]), (each["before"], each["after"])
             sure = [f"{made.temperature:.2f}", *(f"{error:.1f}" for error in errors)]
             f1 = [f"{each[at]:.2f}" for at in ("f1", "f1_at_threshold")]
-            threshold = f"{made.settings['calibration']['threshold']:+.2f}".replace("-", "−")
+            threshold = signed(made.settings["calibration"]["threshold"], 2)
             lines.append([f"`{name}`", data, f"{each['questions']:,}", *sure, threshold, *f1])
     figures = ["temperature", "error at 1", "error at the temperature", "threshold", "F1 at 0", "F1 at the threshold"]
     return markdown(["checkpoint", "data", "questions", *figures], lines)

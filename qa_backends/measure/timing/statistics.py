@@ -217,15 +217,15 @@ class Difference:
     def __str__(self) -> str:
         """As in "−2.4 [−3.1 to −1.7]" or "tie [−0.8 to +0.3]"."""
         digits = _digits(self.low, self.value, self.high, neutral=0.0, tie=self.tie)
-        interval = f"[{_signed(self.low, digits)} to {_signed(self.high, digits)}]"
-        return f"tie {interval}" if self.tie else f"{_signed(self.value, digits)} {interval}"
+        interval = f"[{signed(self.low, digits)} to {signed(self.high, digits)}]"
+        return f"tie {interval}" if self.tie else f"{signed(self.value, digits)} {interval}"
 
     def spelt(self) -> str:
         """As in "−3.4 [−7.0 to +0.3]": the figure also where nothing was shown, for readers who weigh a likely loss."""
-        return f"{_signed(self.value, 1)} [{_signed(self.low, 1)} to {_signed(self.high, 1)}]"
+        return f"{signed(self.value, 1)} [{signed(self.low, 1)} to {signed(self.high, 1)}]"
 
 
-def _signed(value: float, digits: int) -> str:
+def signed(value: float, digits: int) -> str:
     """With the sign that typesetting has for it, and none where nothing but zeros is shown."""
     shown = f"{abs(value):.{digits}f}"
     return shown if not float(shown) else f"{'+' if value > 0 else '−'}{shown}"

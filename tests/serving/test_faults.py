@@ -17,7 +17,7 @@ import psutil
 import pytest
 from helpers import BASELINE
 from serving.moody import MOODY, POISON, Mood, moody
-from serving.test_rest import SMALL, ask, leave_at_once, metric, serving, until
+from serving.test_rest import SMALL, Clients, ask, leave_at_once, metric, serving, until
 from serving.test_together import word
 
 from qa_backends.measure.timing.machine import this_machine
@@ -117,20 +117,21 @@ def test_nothing_is_lost_or_mixed_up_whatever_goes_wrong(
     counting = threading.Lock()
 
     with serving(Runtime(), small_family, [MOODY]) as client:
+        clients = Clients(client)
 
         def send(number: int) -> str:
             kind, names = asked[number]
             if number % (REQUESTS // DEATHS) == REQUESTS // DEATHS // 2:
                 mood.dies.set()
-            wrong = one(client, kind, names)
+            wrong = one(clients.own, kind, names)
             with counting:
                 done[kind] += 1
                 if sum(done.values()) in (REQUESTS // 2, REQUESTS):
                     memory.append(psutil.Process().memory_info().rss)
             return wrong
 
-        with ThreadPoolExecutor(CLIENTS) as clients:
-            wrong = [each for each in clients.map(send, range(REQUESTS)) if each]
+        with ThreadPoolExecutor(CLIENTS) as senders:
+            wrong = [each for each in senders.map(send, range(REQUESTS)) if each]
         until(lambda: metric(client, "qa_waiting", backend=SMALL) == 0)
         batches = metric(client, "qa_batch_questions_count", backend=SMALL)
         questions = metric(client, "qa_batch_questions_sum", backend=SMALL)

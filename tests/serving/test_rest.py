@@ -63,6 +63,15 @@ def serving(
     assert not thread.is_alive()
 
 
+class Clients(threading.local):
+    """A client for each thread that asks: one that threads share may close what another is about to use, since
+    httpcore takes a connection for idle until the request that was given it is sent.
+    """
+
+    def __init__(self, like: httpx.Client) -> None:
+        self.own = httpx.Client(base_url=like.base_url, timeout=PATIENCE_S)
+
+
 @pytest.fixture
 def mood(add_engine: AddFile) -> Iterator[Mood]:
     yield (found := moody(add_engine))

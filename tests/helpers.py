@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,3 +49,20 @@ def encoder_of(checkpoint: Path) -> Path:
     encoder = {name: each for name, each in weights.items() if not name.startswith("qa_outputs.")}
     save_file(encoder, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
+
+
+STAND_IN = """#!/bin/sh
+printf '%s|' "$@" >> "$CALLS"; echo >> "$CALLS"
+"""
+
+
+def calls_of(lines: str, folder: Path) -> list[dict[str, str]]:
+    """The options of each call of ``python -m qa_backends`` that a shell makes of these lines, none of which is run:
+    ``python`` is a stand-in, written into ``folder``, that writes down what it is called with.
+    """
+    (folder / "python").write_text(STAND_IN)
+    (folder / "python").chmod(0o755)
+    there = {"PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(folder / "calls")}
+    subprocess.run(["sh", "-c", lines], env=there, check=True)
+    called = [line.split("|")[:-1] for line in (folder / "calls").read_text().splitlines()]
+    return [dict(zip(each[3::2], each[4::2], strict=True)) for each in called]

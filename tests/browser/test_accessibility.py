@@ -122,9 +122,6 @@ FOCUSED = (
 two pixels at least, whole, with a contrast of at least 3 to what it stands on (1.4.11, 2.4.13)."""
 
 
-HEIGHT = "document.documentElement.scrollHeight"
-
-
 @pytest.mark.parametrize(("theme", "size"), [("light", WIDE), ("dark", NARROW)], ids=["light-wide", "dark-narrow"])
 @pytest.mark.parametrize("tab", ["Ask", "Benchmark", "Accuracy"])
 def test_the_tab_key_goes_where_the_eye_goes_and_is_seen_there(
@@ -135,7 +132,6 @@ def test_the_tab_key_goes_where_the_eye_goes_and_is_seen_there(
         open_tab(page, tab)
         page.wait_for_timeout(1000)
     page.locator("button.label-wrap >> visible=true").first.click()
-    come_to_rest(page)
     page.mouse.click(1, 1)
     stops = list(tab_stops(page))
     assert stops[0]["name"].endswith("“Ask”"), "the tabs come first, and once"
@@ -147,17 +143,6 @@ def test_the_tab_key_goes_where_the_eye_goes_and_is_seen_there(
         if other["bottom"] <= one["top"] and other["left"] <= one["left"]
     ]
     assert backwards == [], "the order is the one of reading"
-
-
-def come_to_rest(page: Page) -> None:
-    """Once to the page's end and back: a box of many lines knows their height only when they have been in sight, and
-    pushes away what has the focus by the difference."""
-    for place in (HEIGHT, "0"):
-        page.evaluate(f"scrollTo(0, {place})")
-        height, before = page.evaluate(HEIGHT), -1
-        while height != before:
-            page.wait_for_timeout(300)
-            height, before = page.evaluate(HEIGHT), height
 
 
 def tab_stops(page: Page) -> list[dict[str, Any]]:

@@ -14,7 +14,6 @@ from qa_backends.measure.quality.datasets import (
     SQUAD_V2_DEV,
     TITLES,
     count_of,
-    sha256_of,
 )
 from qa_backends.measure.quality.evaluation import Differing, Evaluated, differences
 from qa_backends.measure.quality.export import commands
@@ -74,6 +73,5 @@ def said_of(backends: list[str], family: str, device: str, data: str, limit: flo
 
 
 def shipped_commands(records: Sequence[QualityRecord]) -> str:
-    """The lines that repeat what ships."""
-    sets = {data: [each for each in records if each.data_sha256 == sha256_of(data)] for data in TITLES}
-    return "\n".join(commands(of, data) for data, of in sets.items() if of)
+    """The lines that repeat what ships: every data set was read by the same backends."""
+    return commands([each for each in records if each.data_sha256 == records[0].data_sha256], *TITLES)

@@ -74,9 +74,8 @@ class AccuracyTab:
             self._other = gr.Dropdown([], label="and another", elem_id="qa-accuracy-other", min_width=260)
         self._differing = gr.HTML("", js_on_load=CLICKED, elem_id="qa-differing")
         self._command = gr.Code(
-            shipped_commands(records), label="Repeat exactly this", elem_id="qa-accuracy-command", **CODE_BOX,
-            max_lines=6,
-        )  # fmt: skip
+            shipped_commands(records), label="Repeat exactly this", elem_id="qa-accuracy-command", **CODE_BOX
+        )
         with gr.Accordion("How to read this", open=False):
             gr.HTML(html.how_to_read())
 

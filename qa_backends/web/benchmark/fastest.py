@@ -56,9 +56,7 @@ class Fastest:
             self._verdict = gr.HTML("", elem_id="qa-fastest-verdict", visible=HIDDEN)
             self._chart = gr.Plot(show_label=False, visible=HIDDEN, elem_id="qa-fastest-chart")
             self._table = gr.HTML("", elem_id="qa-fastest-table", visible=HIDDEN)
-            self._command = gr.Code(
-                "", label="Find it again", visible=HIDDEN, elem_id="qa-fastest-command", **CODE_BOX, max_lines=4
-            )
+            self._command = gr.Code("", label="Find it again", visible=HIDDEN, elem_id="qa-fastest-command", **CODE_BOX)
 
     def _draw_wishes(self) -> None:
         with gr.Row(elem_classes="qa-even"):

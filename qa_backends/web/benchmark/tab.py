@@ -174,7 +174,7 @@ class BenchmarkTab:
         self._comparison = gr.HTML("", elem_id="qa-bench-comparison")
         self._command = gr.Code(
             command_of(first.benchmark) if first else "", label="Repeat exactly this",
-            elem_id="qa-bench-command", **CODE_BOX, max_lines=4,
+            elem_id="qa-bench-command", **CODE_BOX,
         )  # fmt: skip
         with gr.Accordion("How to read this", open=False):
             gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import shlex
-import subprocess
 import zipfile
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from helpers import calls_of
 from measure.invented import quality_record
 from typer.testing import CliRunner
 
@@ -90,27 +89,14 @@ def test_the_commands_give_the_same_figures_again(
         assert again.f1_difference == (each.record.f1_difference if compared else None)
 
 
-STAND_IN = """#!/bin/sh
-printf '%s|' "$@" >> "$CALLS"; echo >> "$CALLS"
-"""
-
-
 @pytest.mark.parametrize("names", [["baseline", "pruned", "pruned-ort"], ["pruned", "pruned-ort"], ["baseline"]])
 def test_a_shell_reads_the_lines_as_one_call_a_backend(tmp_path: Path, names: list[str]) -> None:
-    """``python`` is a stand-in that writes down what it is called with."""
-    (tmp_path / "python").write_text(STAND_IN)
-    (tmp_path / "python").chmod(0o755)
-    calls = tmp_path / "calls"
     lines = commands([replace(quality_record(f"minilm/{name}"), limit=LIMIT, seed=SEED) for name in names], FILE)
-    there = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CALLS": str(calls)}
-    subprocess.run(["sh", "-c", lines], env=there, check=True)
-    found = [line.split("|")[:-1] for line in calls.read_text().splitlines()]
-    assert [each[each.index("--backend") + 1] for each in found] == names
-    for each in found:
-        options = dict(zip(each[3::2], each[4::2], strict=True))
-        told = [options[name] for name in ("--data", "--limit", "--seed", "--family", "--device")]
+    calls = calls_of(lines, tmp_path)
+    assert [each["--backend"] for each in calls] == names
+    for each in calls:
+        told = [each[name] for name in ("--data", "--limit", "--seed", "--family", "--device")]
         assert told == [FILE, str(LIMIT), str(SEED), "minilm", "cpu"]
-    roles = ["--predictions" if name == "baseline" else "--against" for name in names if "baseline" in names]
-    kept = [each[each.index(role) : each.index(role) + 2] for each, role in zip(found, roles, strict=False)]
-    assert kept == [[role, "baseline-my questions.json"] for role in roles]
-    assert ("--against" in calls.read_text()) == ("baseline" in names and len(names) > 1)
+        kept = {name: each[name] for name in ("--predictions", "--against") if name in each}
+        role = "--predictions" if each["--backend"] == "baseline" else "--against"
+        assert kept == ({role: "baseline-my questions.json"} if "baseline" in names else {})

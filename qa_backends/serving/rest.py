@@ -24,7 +24,7 @@ from qa_backends.contract import Query
 from qa_backends.errors import InputError, QAError, UnknownBackend
 from qa_backends.serving.bounds import MOST_BYTES, Bounded, Told, problem
 from qa_backends.serving.schemas import Asked, Failed, Given, Served, ServedBackend, State, given, served
-from qa_backends.serving.service import Full, NotReady, Service
+from qa_backends.serving.service import Full, NeverReady, NotReady, Service
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -57,7 +57,9 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         404: "No backend of that name is served.",
         413: f"The body is larger than {MOST_BYTES // 1024 // 1024} MiB.",
         422: "The body is not what it should be.",
-        503: "Too many questions wait, or the backend is not ready; try again after Retry-After seconds.",
+        500: "Something here is broken; the server's log says what.",
+        503: "Too many questions wait, or the backend is not ready: try again after Retry-After seconds. Without that "
+        "header the backend could not be loaded, and is not tried again.",
         504: "There was no answer in time.",
     }.items()
 }
@@ -130,9 +132,11 @@ def _state(service: Service) -> APIRouter:
     @router.get(READY, responses={503: PROBLEMS[503]})
     async def ready() -> State:
         """That its backends can be asked."""
+        errors = [each.error for each in service.places.values() if each.error]
+        if len(errors) == len(service.places):
+            raise NeverReady("; ".join(errors))
         if not service.ready:
-            errors = "; ".join(each.error for each in service.places.values() if each.error)
-            raise NotReady(errors or "The backends are being made ready. Ask again in a moment.")
+            raise NotReady("The backends are being made ready. Ask again in a moment.")
         return State(status="ready")
 
     return router
@@ -210,6 +214,10 @@ def failing(app: FastAPI) -> None:
     async def late(_request: Request, _error: TimeoutError) -> Response:
         return problem(504, "There was no answer in time. Ask less at once, or again later.")
 
+    @app.exception_handler(Exception)
+    async def broken(_request: Request, _error: Exception) -> Response:  # which the server logs with its traceback
+        return problem(500, "Something here is broken; the server's log says what. Please report it.")
+
     @app.exception_handler(Gone)
     async def gone(_request: Request, _error: Gone) -> Response:
         return Response(status_code=GONE)
@@ -221,7 +229,7 @@ def _status(error: QAError) -> int:
             return 404
         case InputError():
             return 422
-        case Full() | NotReady():
+        case Full() | NotReady() | NeverReady():
             return 503
         case _:
             return 500

@@ -33,7 +33,11 @@ class Full(QAError):
 
 
 class NotReady(QAError):
-    """The backend is still being built or loaded, or could not be."""
+    """The backend is still being built or loaded."""
+
+
+class NeverReady(QAError):
+    """The backend could not be built or loaded, and is not tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +111,13 @@ class Service:
             UnknownBackend: no such backend is served.
             InputError: there are more queries than may ever wait.
             NotReady, Full: it cannot be asked now.
+            NeverReady: it cannot be asked of this server.
         """
         place = self.place(name)
+        if place.error:
+            raise NeverReady(place.error)
         if place.asked is None or place.batcher is None:
-            raise NotReady(place.error or f"{place.name} is being made ready. Ask again in a moment.")
+            raise NotReady(f"{place.name} is being made ready. Ask again in a moment.")
         with self._accepting(len(queries)):
             prepared = await asyncio.to_thread(self._tokenised, place.asked, queries)
             readable = [each for each in prepared if not isinstance(each, QAError)]

@@ -165,6 +165,15 @@ def test_errors_say_what_to_do_in_json(client: httpx.Client) -> None:
     assert plain.status_code == 422 and "Content-Type: application/json" in problem(plain)
 
 
+def test_what_nobody_foresaw_is_an_error_like_the_others_and_logged(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("qa_backends.serving.rest.given", lambda _found: 1 / 0)
+    broken = ask(client, QUERY)
+    assert broken.status_code == 500 and "log" in problem(broken)
+    until(lambda: "ZeroDivisionError" in caplog.text)
+
+
 def check_paths(client: httpx.Client) -> None:
     """Other methods and other names below ours are errors of ours, with the page beside them or without."""
     for path, allowed in {"/v1/answer": "POST", "/v1/backends": "GET", "/ready": "GET, HEAD"}.items():
@@ -287,7 +296,9 @@ def test_a_backend_that_cannot_be_had_is_said_and_the_others_answer(mood: Mood, 
         assert ask(client, QUERY).status_code == 200
         refused = ask(client, QUERY, backend=broken.name)
         listed = client.get("/v1/backends").json()["backends"]
+        assert client.get("/ready").status_code == 200
     assert refused.status_code == 503 and problem(refused) == listed[0]["error"]
+    assert "retry-after" not in refused.headers, "it is not tried again"
     assert [each["ready"] for each in listed] == [False, True]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html import unescape
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import gradio as gr
 import pytest
 from helpers import calls_of
 from measure.invented import quality_record
@@ -14,11 +16,15 @@ from measure.invented import quality_record
 from qa_backends.measure.quality.datasets import EVERYDAY, OWN, SQUAD_V2_DEV, TITLES, sha256_of
 from qa_backends.measure.results.records import QualityRecord
 from qa_backends.measure.timing.statistics import Difference, Interval
+from qa_backends.runtime import Runtime
 from qa_backends.web.accuracy import html
 from qa_backends.web.accuracy.shown import OWN_FILE, said_of, shipped, shipped_commands
+from qa_backends.web.accuracy.tab import AccuracyTab
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from qa_backends.progress import Progress
 
 EVIL = "<img src=x onerror=alert(1)>"
 
@@ -88,6 +94,22 @@ def test_the_lines_that_repeat_what_ships_read_every_data_set_by_every_backend(t
     names = {sha256_of(each): each for each in TITLES}
     assert data_and_backend == {(names[each.data_sha256], each.name) for each in shipped()}
     assert len(calls) == len(shipped())
+
+
+def test_a_stop_while_the_questions_are_downloaded_gives_the_buttons_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    request: Any = SimpleNamespace(session_hash="somebody")
+    with gr.Blocks():
+        tab = AccuracyTab(Runtime())
+
+    def download(_name: str, progress: Progress) -> None:
+        tab.stop(request)
+        progress.say("half of it has come")
+
+    monkeypatch.setattr("qa_backends.web.accuracy.tab.data_set", download)
+    *_, last = tab.start(["baseline"], "minilm", "cpu", SQUAD_V2_DEV, None, 0, request)
+    shown = {getattr(widget, "elem_id", ""): update for widget, update in last.items()}
+    assert "no backend was finished" in shown["qa-accuracy-progress"]
+    assert shown["qa-accuracy-start"].interactive and not shown["qa-accuracy-stop"].visible
 
 
 def test_what_is_chosen_is_said_in_a_line() -> None:

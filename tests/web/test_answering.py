@@ -36,6 +36,10 @@ def asking(answering: Answering) -> Iterator[Any]:
     return answering.ask_now(Visit(), *FORM, VISITOR)
 
 
+def measuring_longer(answering: Answering) -> Iterator[Any]:
+    return answering.ask_longer(Visit(), VISITOR)
+
+
 def looking(answering: Answering) -> Iterator[Any]:
     return answering.find(0, *FORM, VISITOR)
 
@@ -51,7 +55,7 @@ def cancelling_behind(answering: Answering, found: list[Any]) -> threading.Threa
     return cancelling
 
 
-@pytest.mark.parametrize("begun", [asking, looking])
+@pytest.mark.parametrize("begun", [asking, measuring_longer, looking])
 def test_what_is_cancelled_has_nothing_as_its_last_word(runtime: Runtime, begun: Any) -> None:
     answering = Answering(runtime)
     work = begun(answering)
@@ -60,6 +64,15 @@ def test_what_is_cancelled_has_nothing_as_its_last_word(runtime: Runtime, begun:
     assert CANCELLED in result and not cancel.visible
     *_, last = [first, *work]
     assert len(last) == len(first) and all(each == gr.skip() for each in last)
+
+
+def test_what_is_measured_longer_is_what_is_shown(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qa_backends.web.ask.answering.LONGER_SECONDS", 0.5)
+    answering = Answering(runtime)
+    *_, shown = asking(answering)
+    *_, longer = answering.ask_longer(shown[0], VISITOR)
+    assert (longer[0].last.question, longer[0].last.context) == (QUESTION, TEXT)
+    assert [card.backend for card in longer[0].last.cards] == ["baseline"]
 
 
 def test_a_newer_question_ends_the_one_before_which_leaves_its_cancel_button_alone(runtime: Runtime) -> None:

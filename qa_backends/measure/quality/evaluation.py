@@ -190,9 +190,10 @@ def find_difference(
     runtime.download(family, pair, progress)
     for each in pair:
         runtime.make_ready(family, each, device, progress)
+    wanted = f"a question that {pair[0].title} and {pair[1].title} answer differently"
     for first in range(0, len(questions), LOOK_AT_ONCE):
         part = questions[first : first + LOOK_AT_ONCE]
-        progress.say(f"Looking for a question that pruning changes: {first} of {len(questions)} read …")
+        progress.say(f"Looking for {wanted}: {first} of {len(questions)} read …")
         answers = [scoring.through(runtime, family, each, device, progress) for each in pair]
         if found := differences(*(scoring.evaluate(each, part)[0] for each in answers)):
             return found[0]

@@ -17,7 +17,7 @@ from qa_backends.measure.quality.evaluation import Asked, Evaluated, Evaluation,
 from qa_backends.measure.quality.export import commands, predictions, whole_evaluation
 from qa_backends.measure.results.files import QUALITY, as_csv, as_text
 from qa_backends.measure.results.records import QualityRecord, QualityTable
-from qa_backends.progress import Progress
+from qa_backends.progress import Cancelled, Progress
 from qa_backends.web.accuracy import html
 from qa_backends.web.accuracy.shown import DATA, OWN_FILE, Shown, said_of, shipped, shipped_commands
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, preselected
@@ -205,8 +205,11 @@ class AccuracyTab:
             raise InputError("There is no file. Choose one in SQuAD format, or other questions.")
         chosen = [catalog.resolve(name, family)[1] for name in backends]
         progress = Progress(lambda status: put(Evaluation(data, of=0, status=status)), stop.is_set)
-        progress.say("Reading the questions …")
-        questions = data_set(str(file) if data == OWN_FILE else data, progress)
+        try:
+            progress.say("Reading the questions …")
+            questions = data_set(str(file) if data == OWN_FILE else data, progress)
+        except Cancelled:  # while they were downloaded
+            return
         asked = Asked(catalog.family(family), device, questions, max(0, int(limit or 0)) or None)
         evaluate_all(self._runtime, asked, chosen, emit=lambda state: put(state.copy()), stopped=stop.is_set)
 

@@ -56,14 +56,15 @@ class Answering:
             request, lambda stop: self._asked(stop, LIVE_SECONDS, visit, *form, request)
         )
 
-    def ask_longer(
-        self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str,
-        request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
-        """The same question again, with more time for the turns."""
-        form = (context, question, backends, family, device)
+    def ask_longer(self, visit: Visit, request: gr.Request) -> Iterator[Updates]:
+        """The question whose result is shown, whatever the form holds by now, with more time for the turns."""
+        view = visit.last or first_sight()
+        if view is None:
+            yield (gr.skip(), html.remark("There is nothing to measure longer yet. Ask first."), *[gr.skip()] * 7)
+            return
+        shown = (view.context, view.question, [card.backend for card in view.cards], view.family, view.device)
         yield from self._stops.until_stopped(
-            request, lambda stop: self._asked(stop, LONGER_SECONDS, visit, *form, request)
+            request, lambda stop: self._asked(stop, LONGER_SECONDS, visit, *shown, request)
         )
 
     def _asked(

@@ -83,7 +83,7 @@ class AskTab:
                     )
                     for each in examples()
                 ]
-                self._find = gr.Button("Find one that pruning changes", size="sm", elem_id="qa-find", min_width=60)
+                self._find = gr.Button("Find one they answer differently", size="sm", elem_id="qa-find", min_width=60)
                 self._open = gr.UploadButton(
                     "Open a .txt or .md", file_types=[".txt", ".md"], size="sm", elem_id="qa-open", min_width=60
                 )
@@ -142,8 +142,7 @@ class AskTab:
         ]  # fmt: skip
         self._asking.append(
             self._longer.click(
-                does.ask_longer, [self.visit, *self.form], self.outputs, trigger_mode="multiple", **PRIVATE,
-                **RUN_TOGETHER,
+                does.ask_longer, self.visit, self.outputs, trigger_mode="multiple", **PRIVATE, **RUN_TOGETHER
             )
         )  # fmt: skip
         self._asking.append(

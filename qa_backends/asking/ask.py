@@ -195,13 +195,11 @@ def ask(
         prepared = turn.prepare(family, query)
         state.tokens = prepared.tokens
         meter = LoadMeter()
-        meter.start()
         asked = [each for each in state.outcomes if each.error is None]
         for number, outcome in enumerate(asked, 1):
             place = f"{number} of {len(asked)}: " if len(asked) > 1 else ""
-            _noting(outcome, lambda each: _first_answer(turn, state, each, prepared))
+            _noting(outcome, lambda each: _first_answer(turn, state, each, prepared, meter))
         place = ""
-        meter.stop()
         state.busy = meter.share()
         if seconds > 0 and state.answered:
             _take_turns(turn, state, prepared, seconds)
@@ -221,8 +219,11 @@ def _make_ready(runtime: Runtime, state: Asking, outcome: Outcome, progress: Pro
     runtime.make_ready(state.family, outcome.backend, state.device, progress)
 
 
-def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepared) -> None:
-    """What loading the backend cost; its answer, as soon as it is known; then its times."""
+def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepared, meter: LoadMeter) -> None:
+    """What loading the backend cost; its answer, as soon as it is known; then its times.
+
+    ``meter`` runs while it answers, and not while it is loaded: a compiler that PyTorch starts is none of the others.
+    """
 
     def known(cold: Reading) -> None:
         outcome.early = cold.answer
@@ -235,7 +236,11 @@ def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepare
     outcome.load_s, outcome.memory_bytes = cost.load_s, cost.memory_bytes
     outcome.build_s = turn.runtime.build_s(family, backend, turn.device)
     turn.progress.say(f"{backend.title} is answering …")
-    outcome.reading, outcome.cold_s = turn.warm_answer(family, backend, prepared, known)
+    meter.start()
+    try:
+        outcome.reading, outcome.cold_s = turn.warm_answer(family, backend, prepared, known)
+    finally:
+        meter.stop()
 
 
 def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -> None:

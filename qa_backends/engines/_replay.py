@@ -1,7 +1,7 @@
 """CUDA graphs: a forward call is recorded once for each shape, and then replayed without launching kernel by kernel.
 
 A small model's kernels take less time than launching them does. A recording holds for one shape and one place in
-memory, so lengths are padded to a few, and each has inputs and outputs of its own (onnxruntime's documentation, CUDA
+memory, so each shape has inputs and outputs of its own (onnxruntime's documentation, CUDA
 execution provider, "Using CUDA Graphs").
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qa_backends.contract import SpanLogits
+from qa_backends.engines._buckets import padded
 from qa_backends.engines._onnx import OUTPUTS
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     import onnxruntime
 
-TOKENS = 32
-"""Lengths are padded to a multiple of so many."""
 MOST = 24
 """Recordings that are kept; each holds its activations' memory. Shapes beyond these run as if there were none."""
 NOT_RECORDED = -1
@@ -47,12 +46,13 @@ class Replay:
         self._recorded: dict[tuple[int, int], _Bound] = {}
 
     def run(self, feeds: Mapping[str, np.ndarray[Any, Any]]) -> SpanLogits:
-        """Logits of inputs ``[n_windows, seq_len]``, padded with tokens that no other attends to."""
-        n_windows, seq_len = next(iter(feeds.values())).shape
-        shape = (n_windows, -(-seq_len // TOKENS) * TOKENS)
+        """Logits of inputs ``[n_windows, seq_len]``; computed is a length of few."""
+        seq_len, wide = next(iter(feeds.values())).shape[1], padded(feeds)
+        n_windows, length = next(iter(wide.values())).shape
+        shape = (n_windows, length)
         bound = self._recorded.get(shape) or self._bind(shape, feeds)
-        for name, array in feeds.items():
-            bound.inputs[name].update_inplace(np.pad(array, ((0, 0), (0, shape[1] - seq_len))))
+        for name, array in wide.items():
+            bound.inputs[name].update_inplace(array)
         self._session.run_with_iobinding(bound.binding, bound.options)
         start, end = (each.numpy()[:, :seq_len].copy() for each in bound.outputs)  # the next call writes there again
         return SpanLogits(start, end, computed=shape)

@@ -15,8 +15,10 @@ from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
 from qa_backends.errors import BackendUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    import numpy as np
     import torch
     from transformers import PreTrainedModel
 
@@ -60,11 +62,13 @@ class TorchEngine(Engine):
         self._precision = PRECISIONS[str(start.dtype)]
 
     def forward(self, windows: Windows) -> SpanLogits:
+        return self._logits(windows.inputs(self._inputs))
+
+    def _logits(self, feeds: Mapping[str, np.ndarray[Any, Any]]) -> SpanLogits:
         import torch
 
         with torch.inference_mode():
-            inputs = [torch.from_numpy(each).to(self._device) for each in windows.inputs(self._inputs).values()]
-            start, end = self._run(*inputs)
+            start, end = self._run(*[torch.from_numpy(each).to(self._device) for each in feeds.values()])
             return SpanLogits(start.float().cpu().numpy(), end.float().cpu().numpy())
 
     def describe(self) -> Ran:

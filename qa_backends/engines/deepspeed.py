@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from qa_backends.checkpoints.architectures import architecture_of
-from qa_backends.contract import Choice
+from qa_backends.contract import Choice, SpanLogits
 from qa_backends.engines._torch import Run, TorchEngine
 from qa_backends.errors import ArtefactError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+    from qa_backends.contract import Windows
+
+AT_ONCE = 16
+"""Windows in a call. The kernels' workspace is made by the first one, for as many as that has, and is not checked."""
+LONGEST = 512
+"""Tokens of a window that it has room for, more than the kinds it takes can read."""
 
 
 class DeepSpeed(TorchEngine):
@@ -34,5 +44,20 @@ class DeepSpeed(TorchEngine):
                 "DeepSpeed's kernels take layers with all their heads. Choose a checkpoint that was not pruned."
             )
         dtype = torch.half if "precision" in self.chosen else torch.float32
-        engine = deepspeed.init_inference(model, dtype=dtype, replace_with_kernel_inject=True)
-        return self.by_place(engine.module)
+        engine = deepspeed.init_inference(model, dtype=dtype, replace_with_kernel_inject=True, max_out_tokens=LONGEST)
+        run = self.by_place(engine.module)
+        run(*self.example(AT_ONCE, 8))
+        return run
+
+    def forward(self, windows: Windows) -> SpanLogits:
+        feeds = windows.inputs(self._inputs)
+        parts = [
+            self._logits({name: array[first : first + AT_ONCE] for name, array in feeds.items()})
+            for first in range(0, windows.n_windows, AT_ONCE)
+        ]
+        start, end = (np.concatenate(each) for each in zip(*((part.start, part.end) for part in parts), strict=True))
+        return SpanLogits(start, end)
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        """None: the kernels compute in the precision that they were made for, and take no inputs in another."""
+        return nullcontext()

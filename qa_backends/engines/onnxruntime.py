@@ -5,6 +5,7 @@ On a GPU, two options: CUDA graphs, and TensorRT in place of ONNX Runtime's own 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 SHAPES = {"min": "1x1", "opt": "1x384", "max": "192x512"}
 """Windows and tokens that TensorRT's engine is built for; ``BATCH_TOKENS`` in the shortest windows that are usual."""
+TENSORRT_PACKAGES = ("tensorrt", "tensorrt_libs")
+INSTALL_TENSORRT = "pip install 'tensorrt-cu13<11'"
+"""ONNX Runtime is linked with version 10."""
 PLAIN = "onnx"
 """The format of a graph without operators of ONNX Runtime's own, which TensorRT does not know."""
 
@@ -57,8 +61,8 @@ class OnnxRuntime(Engine):
             return "CUDA graphs and TensorRT need an NVIDIA GPU.", "Choose the backend without them."
         if len(options) > 1:
             return "CUDA graphs are recorded of ONNX Runtime's own kernels.", "Choose them or TensorRT."
-        if "provider" in options and not any(map(importlib.util.find_spec, ("tensorrt", "tensorrt_libs"))):
-            return "TensorRT's libraries are not here.", "Install them: pip install tensorrt-cu13"
+        if "provider" in options and not any(map(importlib.util.find_spec, TENSORRT_PACKAGES)):
+            return "TensorRT's libraries are not here.", f"Install them: {INSTALL_TENSORRT}"
         return None
 
     def load(self, artefact: Path, device: str) -> None:
@@ -104,16 +108,21 @@ class OnnxRuntime(Engine):
             return [cuda, CPU]
         if self._manifest.step != PLAIN:
             raise ArtefactError(f"TensorRT reads no '{self._manifest.step}'. Choose the backend of the plain graph.")
+        for name in filter(importlib.util.find_spec, TENSORRT_PACKAGES):
+            importlib.import_module(name)  # which loads its libraries: pip puts them where the system does not look
         return [(TENSORRT, _tensorrt_options(artefact, self._hash)), cuda, CPU]
 
     def _check_provider(self, device: str) -> None:
         """Raises BackendUnavailable where something else than what was asked for would compute."""
-        if device == "cuda" and self._provider != (TENSORRT if self._tensorrt else CUDA):
-            raise BackendUnavailable(
-                f"ONNX Runtime could not use {'TensorRT' if self._tensorrt else 'a CUDA GPU'} here and would have "
-                f"fallen back to {self._provider}.",
-                "Choose another backend, or install the GPU build for this machine's CUDA: pip install onnxruntime-gpu",
-            )
+        wanted, what = (TENSORRT, "TensorRT") if self._tensorrt else (CUDA, "a CUDA GPU")
+        if device == "cpu" or self._provider == wanted:
+            return
+        further = f", and TensorRT 10: {INSTALL_TENSORRT}" if self._tensorrt else ""
+        raise BackendUnavailable(
+            f"ONNX Runtime could not use {what} here and would have fallen back to {self._provider}.",
+            "Choose another backend, or install the GPU build for this machine's CUDA: pip install onnxruntime-gpu"
+            f"{further}",
+        )
 
     def forward(self, windows: Windows) -> SpanLogits:
         assert self._session is not None

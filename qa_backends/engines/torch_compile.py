@@ -5,12 +5,16 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, ClassVar
 
+from qa_backends.contract import SpanLogits
+from qa_backends.engines._buckets import padded
 from qa_backends.engines._torch import Run, TorchEngine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from transformers import PreTrainedModel
+
+    from qa_backends.contract import Windows
 
 COMPILERS = ("c++", "g++", "clang++", "cl")
 """What PyTorch's code generator looks for on a CPU (torch._inductor.cpp_builder)."""
@@ -35,7 +39,17 @@ class TorchCompile(TorchEngine):
         import torch
 
         mode = "reduce-overhead" if self._device.type == "cuda" else None  # on a GPU: recorded as CUDA graphs
-        compiled: Run = torch.compile(self.by_place(model), dynamic=True, mode=mode)
+        # Isolated: else all models compiled in a process share eight programs, and the ninth would not be compiled.
+        compiled: Run = torch.compile(  # type: ignore[call-overload]  # torch's stubs leave the last argument out
+            self.by_place(model), dynamic=True, mode=mode, isolate_recompiles=True
+        )
         for shape in COMPILED:
             compiled(*self.example(*shape))
         return compiled
+
+    def forward(self, windows: Windows) -> SpanLogits:
+        """On a GPU every shape is recorded as a graph of its own, so lengths are few there."""
+        if self._device.type == "cpu":
+            return super().forward(windows)
+        found = self._logits(padded(windows.inputs(self._inputs)))
+        return SpanLogits(found.start[:, : windows.seq_len], found.end[:, : windows.seq_len], computed=found.shape)

@@ -33,10 +33,10 @@ def decode(query: Query, windows: Windows, logits: SpanLogits, settings: ReaderS
     """
     null = null_score(logits)
     scores = best_spans(windows, logits, settings)
-    if not scores and np.isfinite(logits.start[windows.answerable]).all():
-        return Answer("", None, float("-inf"), null, 1.0)
-    if not scores or not math.isfinite(null):
+    if not math.isfinite(null) or not (scores or _finite(windows, logits)):
         raise ValueError("the model's logits are not finite")
+    if not scores:
+        return Answer("", None, float("-inf"), null, 1.0)
     (start, end), score = best_of(scores)
     answered = null - score <= settings.null_threshold
     confidence = _share(score if answered else null, [*scores.values(), null], settings.temperature)
@@ -44,6 +44,11 @@ def decode(query: Query, windows: Windows, logits: SpanLogits, settings: ReaderS
         return Answer("", None, score, null, confidence)
     span = Span(start, whole_character(query.context, end))
     return Answer(query.context[span.start : span.end], span, score, null, confidence)
+
+
+def _finite(windows: Windows, logits: SpanLogits) -> bool:
+    """Whether all logits of the text are."""
+    return all(bool(np.isfinite(each[windows.answerable]).all()) for each in (logits.start, logits.end))
 
 
 def null_score(logits: SpanLogits) -> float:

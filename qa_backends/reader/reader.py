@@ -53,19 +53,17 @@ KNOWS_NO_NULL = (
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Queries cut into windows, ready for any engine of the family; ``tokenise_s`` is what that took."""
+    """Queries cut into windows, ready for any engine of the family.
+
+    ``tokenise_s`` is what that took, and ``tokens`` how many questions, texts and frames make, however many windows
+    they were cut into.
+    """
 
     queries: tuple[Query, ...]
     windows: Windows
+    tokens: int
     tokenise_s: float
     notices: tuple[str, ...] = ()
-
-    @property
-    def tokens(self) -> int:
-        """Of the first query's question, text and frame, however many windows they were cut into."""
-        own = self.windows.query_index == 0
-        text = set(map(tuple, self.windows.offsets[own][self.windows.answerable[own]].tolist()))
-        return int(self.windows.lengths[0]) - int(self.windows.answerable[0].sum()) + len(text)
 
     def part(self, rows: IntArray) -> Prepared:
         """Only the windows ``rows``, in that order."""
@@ -139,20 +137,21 @@ class Reader:
         question, notices = self._cut_question(question)
         if self.settings.always_answers:
             notices = (*notices, KNOWS_NO_NULL)
-        windows = self._cut([(question, context)])
-        return Prepared((query,), windows, time.perf_counter() - began, notices)
+        windows, tokens = self._cut([(question, context)])
+        return Prepared((query,), windows, tokens, time.perf_counter() - began, notices)
 
     def prepare_all(self, queries: Sequence[Query]) -> Prepared:
         """Tokenises and cuts many queries together, unchecked: a data set's questions are measured as they are."""
         began = time.perf_counter()
-        windows = self._cut(self._tokenizer.encode_pairs(queries, self.settings.max_question_tokens))
-        return Prepared(tuple(queries), windows, time.perf_counter() - began)
+        windows, tokens = self._cut(self._tokenizer.encode_pairs(queries, self.settings.max_question_tokens))
+        return Prepared(tuple(queries), windows, tokens, time.perf_counter() - began)
 
     def join(self, prepared: Sequence[Prepared]) -> Prepared:
         """What was prepared apart, to be read together."""
         windows = joined([each.windows for each in prepared], self._tokenizer.frame.pad)
         queries = tuple(query for each in prepared for query in each.queries)
-        return Prepared(queries, windows, sum(each.tokenise_s for each in prepared))
+        tokens = sum(each.tokens for each in prepared)
+        return Prepared(queries, windows, tokens, sum(each.tokenise_s for each in prepared))
 
     def of_length(self, query: Query, length: int) -> Query:
         """The query with its text cut so that question and text make exactly ``length`` tokens, special ones included.
@@ -169,8 +168,11 @@ class Reader:
             raise InputError(f"The text is too short to make {length} tokens. Give a longer one.")
         return Query(query.question, query.context[: int(context.offsets[wanted - 1, 1])])
 
-    def _cut(self, pairs: list[tuple[Tokens, Tokens]]) -> Windows:
-        return cut(pairs, self._tokenizer.frame, self.settings)
+    def _cut(self, pairs: list[tuple[Tokens, Tokens]]) -> tuple[Windows, int]:
+        """The windows, and how many tokens they were cut from."""
+        frame = self._tokenizer.frame
+        tokens = sum(len(question) + len(context) + frame.tokens for question, context in pairs)
+        return cut(pairs, frame, self.settings), tokens
 
     def _cut_question(self, question: Tokens) -> tuple[Tokens, tuple[str, ...]]:
         limit = self.settings.max_question_tokens

@@ -187,14 +187,20 @@ class FairLock:
         ticket = object()
         with self._turns:
             self._queue.append(ticket)
-            try:
-                while self._queue[0] is not ticket:
-                    waiting(self._queue.index(ticket))
-                    self._turns.wait(TELL_EVERY_S)
-            except BaseException:
+        try:
+            while ahead := self._place(ticket):
+                waiting(ahead)  # without the lock: whoever is told may be slow, and others come and go
+                with self._turns:
+                    self._turns.wait_for(lambda: self._queue[0] is ticket, TELL_EVERY_S)
+        except BaseException:
+            with self._turns:
                 self._queue.remove(ticket)
                 self._turns.notify_all()
-                raise
+            raise
+
+    def _place(self, ticket: object) -> int:
+        with self._turns:
+            return self._queue.index(ticket)
 
     def release(self) -> None:
         with self._turns:

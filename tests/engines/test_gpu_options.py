@@ -18,9 +18,11 @@ from qa_backends.artefacts.build import build
 from qa_backends.catalog import Backend
 from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.contract import Query
-from qa_backends.engines._replay import MOST, TOKENS, Replay
-from qa_backends.engines.deepspeed import DeepSpeed
+from qa_backends.engines._buckets import TOKENS
+from qa_backends.engines._replay import MOST, Replay
+from qa_backends.engines.deepspeed import AT_ONCE, DeepSpeed
 from qa_backends.engines.onnxruntime import OnnxRuntime
+from qa_backends.engines.pytorch import PyTorch
 from qa_backends.errors import ArtefactError, BackendUnavailable
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.progress import UNWATCHED
@@ -152,7 +154,7 @@ class TestOnnxRuntimeOptions:
 
     def test_on_a_gpu_tensorrt_names_what_installs_it_and_keeps_away_from_graphs(self) -> None:
         refused = OnnxRuntime.refusal({"provider": "tensorrt"}, "cuda")
-        assert refused is not None and "pip install tensorrt-cu13" in refused[1]
+        assert refused is not None and "pip install 'tensorrt-cu13<11'" in refused[1]
         both = OnnxRuntime.refusal({"provider": "tensorrt", "replay": "graphs"}, "cuda")
         assert both is not None and "Choose them or TensorRT" in both[1]
         assert OnnxRuntime.refusal({"replay": "graphs"}, "cuda") is None
@@ -179,8 +181,28 @@ class TestDeepSpeed:
     ) -> None:
         engine = DeepSpeed(options)
         engine.load(tiny, "cpu")
-        assert calls == [{"dtype": dtype, "replace_with_kernel_inject": True}]
+        assert calls == [{"dtype": dtype, "replace_with_kernel_inject": True, "max_out_tokens": 512}]
         assert engine.forward(windows(1)).start.dtype == np.float32
+
+    @pytest.mark.usefixtures("calls")
+    def test_no_call_has_more_windows_than_the_first_one_made_room_for(
+        self, tiny: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        engine, shapes = DeepSpeed({}), list[tuple[int, ...]]()
+        prepared = DeepSpeed.by_place
+
+        def watched(self: DeepSpeed, model: Any) -> Any:
+            run = prepared(self, model)
+            return lambda *inputs: (shapes.append(tuple(inputs[0].shape)), run(*inputs))[1]
+
+        monkeypatch.setattr(DeepSpeed, "by_place", watched)
+        engine.load(tiny, "cpu")
+        asked = windows(2 * AT_ONCE + 3)
+        found = engine.forward(asked)
+        assert shapes[0][0] == max(count for count, *_ in shapes) == AT_ONCE
+        plain = PyTorch({})
+        plain.load(tiny, "cpu")
+        np.testing.assert_allclose(found.start, plain.forward(asked).start, atol=1e-4)
 
     def test_a_model_without_all_its_heads_is_refused(
         self, tiny: Path, calls: list[dict[str, Any]], tmp_path: Path

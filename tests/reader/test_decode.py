@@ -272,6 +272,14 @@ def test_a_window_whose_logits_overflowed_is_a_failure_and_no_answer(broken: int
         decode(query, windows, logits, options)
 
 
+def test_ends_that_are_no_numbers_are_a_failure_although_the_starts_are() -> None:
+    query, windows, options = two_windows()
+    logits = quiet(windows)
+    logits.end[windows.answerable] = np.nan
+    with pytest.raises(ValueError, match="not finite"):
+        decode(query, windows, logits, options)
+
+
 @pytest.mark.parametrize("padding", [-np.inf, np.nan], ids=["minus infinity", "not a number"])
 def test_what_stands_in_the_padding_does_not_matter(padding: float) -> None:
     options = ReaderSettings(max_seq_len=20, stride=4)

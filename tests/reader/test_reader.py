@@ -376,3 +376,15 @@ def test_a_model_that_knows_no_no_answer_says_so_and_always_answers() -> None:
 
     (answer,) = reader.read(prepared, sure_of_none).answers
     assert answer.text
+
+
+@pytest.mark.parametrize("text", ["Anna planted an apple tree. ", "이 도시는 강가에 자리 잡고 있다. "])
+@pytest.mark.parametrize("times", [1, 200])
+def test_tokens_are_counted_once_each_however_many_windows_hold_them(text: str, times: int) -> None:
+    """Of a Hangul syllable the tokenizer makes several tokens that stand for the same character."""
+    query = Query("Who planted it?", times * text)
+    prepared = Reader(WORDS).prepare(query)
+    assert (prepared.windows.n_windows > 1) == (times > 1)
+    assert prepared.tokens == len(WORDS.encode(query.question)) + len(WORDS.encode(query.context)) + WORDS.frame.tokens
+    if times == 1:
+        assert prepared.tokens == prepared.windows.lengths.sum()

@@ -91,6 +91,28 @@ def test_who_comes_second_is_told_and_the_wait_is_not_counted_as_work(
     assert reading.times.wait_s > 0.6 > reading.times.compute_s
 
 
+def test_who_is_told_slowly_holds_up_nobody_else() -> None:
+    runtime = Runtime()
+    told, go_on = threading.Event(), threading.Event()
+
+    def tell(_status: str) -> None:
+        told.set()
+        go_on.wait(10)
+
+    def wait_for_it() -> None:
+        with runtime.turn("cpu", Progress(tell)):
+            pass
+
+    slow = threading.Thread(target=wait_for_it)
+    with runtime.turn("cpu"):
+        slow.start()
+        assert told.wait(10)
+    assert runtime.ahead() == 1, "the turn ended while its successor was being told"
+    go_on.set()
+    slow.join(10)
+    assert runtime.ahead() == 0
+
+
 def test_who_gives_up_waiting_does_not_hold_up_the_next() -> None:
     runtime = Runtime()
     with runtime.turn("cpu"):

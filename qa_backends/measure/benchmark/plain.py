@@ -74,7 +74,7 @@ class PlainOnnxRuntime(Plain):
         wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"] if device == "cuda" else ["CPUExecutionProvider"]
         self._session: Any = onnxruntime.InferenceSession(str(graph), providers=wanted)
         provider = self._session.get_providers()[0]
-        precision = "FP32" if provider == "CPUExecutionProvider" else "TF32"  # which that provider takes by itself
+        precision = "FP32" if provider == "CPUExecutionProvider" else _by_itself()
         self.ran = _ran(graph, f"ONNX Runtime as documented, {provider}", precision, 0, "onnxruntime")
 
     def _logits(self, inputs: dict[str, Any]) -> tuple[Any, Any]:
@@ -83,6 +83,13 @@ class PlainOnnxRuntime(Plain):
 
     def _unload(self) -> None:
         self._session = None
+
+
+def _by_itself() -> str:
+    """The precision in which ONNX Runtime multiplies FP32 on a GPU unless it is told not to: TF32 from Ampere on."""
+    import torch
+
+    return "TF32" if torch.cuda.get_device_capability() >= (8, 0) else "FP32"
 
 
 class PlainOpenVino(Plain):

@@ -16,6 +16,7 @@ from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.timing.rounds import take_turns
+from qa_backends.measure.timing.statistics import LEAST_ROUNDS
 from qa_backends.progress import Progress
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _in_turns(
     }
     turn.progress.say(f"timing {len(families)} models at {' and '.join(map(str, lengths))} tokens …")
     *_, samples = [None, *take_turns(runs, seconds=seconds)]
-    if samples is None:
+    if samples is None or len(samples.blocks) < LEAST_ROUNDS:
         raise InputError(f"{seconds:.0f} s are too short for so many models in turns. Give more: --seconds.")
     return samples
 

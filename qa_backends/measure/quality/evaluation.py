@@ -181,7 +181,8 @@ def find_difference(
     questions: Sequence[Question],
     progress: Progress,
 ) -> Differing | None:
-    """The first of the questions that the two backends answer differently; ``None`` where they agree on all.
+    """Of the first questions that the two backends answer differently the one on which they are furthest apart;
+    ``None`` where they agree on all.
 
     Raises:
         QAError: one of them cannot run.

@@ -12,8 +12,9 @@ from qa_backends import catalog
 from qa_backends.artefacts.steps import CHECKPOINT
 from qa_backends.catalog import Backend, lookup
 from qa_backends.errors import InputError
-from qa_backends.measure.recommend import answers
+from qa_backends.measure.recommend import answers, race
 from qa_backends.measure.recommend import recommend as module
+from qa_backends.measure.recommend.heat import reading
 from qa_backends.measure.recommend.recommend import recommend
 from qa_backends.measure.recommend.search import Search, advice
 from qa_backends.measure.recommend.wish import Wish
@@ -23,15 +24,16 @@ from qa_backends.runtime import loading
 from qa_backends.runtime.cost import LoadCost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from conftest import AddFile
 
     from qa_backends.catalog import Family
-    from qa_backends.contract import Engine
+    from qa_backends.contract import Engine, Query
+    from qa_backends.measure.benchmark.contestants import Contestant
     from qa_backends.measure.results.records import QualityRecord
-    from qa_backends.runtime import Runtime
+    from qa_backends.runtime import Runtime, Turn
 
 pytestmark = pytest.mark.slow
 MINILM = catalog.family("minilm")
@@ -176,6 +178,24 @@ def test_who_has_no_time_for_five_turns_is_out(runtime: Runtime, offer: Callable
     found = recommend(runtime, replace(WISH, lengths=(384,), batch=32, seconds=10))
     assert "Five turns do not fit" in found.candidate("baseline").out
     assert found.advised == "" and advice(found).startswith("No backend can be advised here")
+
+
+def test_who_is_slow_only_at_first_races(
+    runtime: Runtime, offer: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cold = {"pruned-paced-5ms"}
+
+    def slow_at_first(turn: Turn, contestant: Contestant, asked: Mapping[int, Sequence[Query]]) -> dict[int, float]:
+        took = reading(turn, contestant, asked)
+        if contestant.name in cold:
+            cold.remove(contestant.name)
+            return dict.fromkeys(took, 10_000.0)
+        return took
+
+    monkeypatch.setattr(race, "reading", slow_at_first)
+    offer("5ms")
+    found = recommend(runtime, replace(WISH, seconds=10))
+    assert cold == set() and found.advised == "pruned-paced-5ms"
 
 
 def test_whoever_was_beaten_by_one_that_fails_later_is_back(runtime: Runtime, offer: Callable[..., None]) -> None:

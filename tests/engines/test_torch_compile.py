@@ -1,0 +1,34 @@
+"""What torch.compile compiles: every model that is loaded, however many were before it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from helpers import random_bert
+
+from qa_backends.engines.torch_compile import COMPILED, TorchCompile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+LOADS = 6
+"""More than half of the eight programs that PyTorch keeps of one function."""
+
+
+def test_a_model_that_is_loaded_late_is_compiled_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs: list[Any] = []
+
+    def counting(graph: torch.fx.GraphModule, _inputs: object) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=counting))
+    for number in range(1, LOADS + 1):
+        engine = TorchCompile({})
+        engine.load(random_bert(tmp_path / str(number), layers=1, seed=number), "cpu")
+        engine.close()
+        assert len(graphs) == number * len(COMPILED)

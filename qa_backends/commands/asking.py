@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from qa_backends import catalog
 from qa_backends.checkpoints.sources import commit_of
@@ -21,6 +20,7 @@ from qa_backends.commands.terminal import (
     pick_device,
     say,
     show,
+    table_of,
     watched,
 )
 from qa_backends.contract import Query
@@ -54,7 +54,7 @@ def list_backends(family: FamilyName = None, device: Device = None, as_json: Jso
         )
     if as_json:
         return show(found)
-    table = Table("backend", "engine", "what it is", "here")
+    table = table_of("backend", "engine", "what it is", "here")
     for line in found:
         here = line["reason"] or ("available" if line["tested"] else "untested")
         table.add_row(*[str(line[key]) for key in ("backend", "engine", "summary")], str(here))
@@ -81,7 +81,7 @@ def families(as_json: Json = False) -> None:
     ]
     if as_json:
         return show(found)
-    table = Table("family", "what it is", "checkpoints", "more")
+    table = table_of("family", "what it is", "checkpoints", "more")
     for line in found:
         table.add_row(line["family"], line["title"], ", ".join(line["checkpoints"]), line["summary"])
     console.print(table)

@@ -6,10 +6,9 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from qa_backends import catalog
-from qa_backends.commands.terminal import Device, FamilyName, Json, console, pick_device, say, show, watched
+from qa_backends.commands.terminal import Device, FamilyName, Json, console, pick_device, say, show, table_of, watched
 
 app = typer.Typer()
 
@@ -42,7 +41,7 @@ def build(
     built = {f"{of.name}/{name}": read_manifest(folder) for name, folder in folders.items()}
     if as_json:
         return show([{"backend": name, **asdict(manifest)} for name, manifest in built.items()])
-    table = Table("backend", "step", "precision", "MB", "encoder parameters", "largest logit difference")
+    table = table_of("backend", "step", "precision", "MB", "encoder parameters", "largest logit difference")
     for name, made in built.items():
         difference = made.largest_logit_difference
         shown = "-" if difference is None else f"{difference:.1e}"

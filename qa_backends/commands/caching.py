@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from qa_backends.commands.terminal import Json, console, show
+from qa_backends.commands.terminal import Json, console, show, table_of
 
 app = typer.Typer(help="What is kept on disk: packed and built models, and the Hub's downloads.")
 DAY_S = 86_400
@@ -27,7 +26,7 @@ def cache(context: typer.Context, as_json: Json = False) -> None:
     found, bound = entries(), most_bytes()
     if as_json:
         return show([asdict(each) | {"folder": str(each.folder)} for each in found])
-    table = Table("what", "of", "MB", "last used (UTC)")
+    table = table_of("what", "of", "MB", "last used (UTC)")
     for each in found:
         used = datetime.fromtimestamp(each.used_at, UTC).strftime("%Y-%m-%d %H:%M")
         table.add_row(each.what, each.of or "-", f"{each.bytes / 1e6:,.1f}", used)

@@ -23,6 +23,7 @@ from qa_backends.commands.terminal import (
     pick_device,
     say,
     show,
+    table_of,
     watched,
 )
 from qa_backends.errors import InputError, QAError
@@ -44,7 +45,7 @@ def evaluate(
     ],
     backend: BackendName = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random part of so many questions.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Which part.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed that --limit draws its questions by.")] = 0,
     family: FamilyName = None,
     device: Device = None,
     predictions: Annotated[
@@ -188,21 +189,22 @@ def _show_published(preset: str, benchmark: Benchmark) -> None:
     found = beside(preset, benchmark.rows)
     if not found:
         return
-    table = Table("published", "tokens", "on", "ms", "ours", "ran", "ours, ms", "source")
+    table = table_of("published", "tokens", "on", "ms", "ours", "ran", "ours, ms")
     for each in found:
         theirs, ours = each.published, each.ours
         table.add_row(
             f"{theirs.family}: {theirs.what}", str(theirs.tokens or "not said"), theirs.hardware, f"{theirs.ms:g}",
             theirs.backend, f"{ours.ran.device}, {ours.ran.precision}" if ours else "-",
-            f"{ours.p50_ms:.2f}" if ours else "not measured", theirs.source,
+            f"{ours.p50_ms:.2f}" if ours else "not measured",
         )  # fmt: skip
     console.print(table)
+    console.print(f"Published at {', '.join(dict.fromkeys(each.published.source for each in found))}.")
     where = "; ".join(benchmark.machine.sentence(each) for each in dict.fromkeys(row.device for row in benchmark.rows))
     console.print(f"Ours are whole answers, tokenising and decoding included, on other hardware: {where}.")
 
 
 def _table(records: Sequence[BenchmarkRecord]) -> Table:
-    table = Table("backend", "device", "tokens", "batch", "p50, ms", "p90, ms", "questions/s", "runs", "vs baseline")
+    table = table_of("backend", "device", "tokens", "batch", "p50, ms", "p90, ms", "questions/s", "runs", "vs baseline")
     for each in records:
         table.add_row(
             each.name,
@@ -242,7 +244,7 @@ def overhead(
     if as_json:
         return show(as_dict(OVERHEAD, found))
     head = ("own cost, ms", "tokenise", "decode", "bookkeeping", "tokenizer's call", "text kept", "model", "share")
-    table = Table("backend", "tokens", *head)
+    table = table_of("backend", "tokens", *head)
     for each in found.rows:
         parts = (
             each.own_ms, each.tokenise_ms, each.decode_ms, each.bookkeeping_ms, each.tokenizer_call_ms,
@@ -265,7 +267,8 @@ def record(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Record the comparison that the page shows on first sight: the first example, the three main backends."""
+    """Record the comparison that the page shows on first sight: the first example, by the three main backends and the
+    fastest."""
     from qa_backends.asking import recorded
     from qa_backends.measure.results.files import as_dict, write_results
     from qa_backends.runtime import Runtime
@@ -283,7 +286,7 @@ def record(
 def report(
     check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 where one is stale.")] = False,
 ) -> None:
-    """Write the tables of the README, the model card and docs/serving.md from the results that ship."""
+    """Write the tables of the README, the model card and the documents from the results that ship."""
     from qa_backends.measure.results.report import refreshed
     from qa_backends.serving.load import report as serving
 

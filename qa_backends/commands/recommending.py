@@ -18,6 +18,7 @@ from qa_backends.commands.terminal import (
     numbers,
     pick_device,
     show,
+    table_of,
     watched,
 )
 from qa_backends.errors import QAError
@@ -39,7 +40,7 @@ def recommend(
     batch: Annotated[int, typer.Option("--batch", help="Questions at once, 1 to 64.")] = DEFAULTS.batch,
     memory: Annotated[float | None, typer.Option("--memory", help="Megabytes that it may take, loaded.")] = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", help="Of the race; building and checking come before it.")
+        float, typer.Option("--seconds", help="Length of the race; building and checking come before it.")
     ] = DEFAULTS.seconds,
     family: FamilyName = None,
     device: Device = None,
@@ -70,7 +71,7 @@ def recommend(
 
 def _table(found: Search) -> Table:
     times = [f"{tokens} tokens, ms" for tokens in found.wish.lengths]
-    table = Table("backend", *times, "vs pipeline", "F1 less the baseline's", "memory, MB", "loading, s", "")
+    table = table_of("backend", *times, "vs pipeline", "F1 less the baseline's", "memory, MB", "loading, s", "")
     for each in found.ranked:
         table.add_row(
             each.name,

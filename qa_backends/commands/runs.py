@@ -28,7 +28,7 @@ HoldOutSeed = Annotated[
     int, typer.Option("--hold-out-seed", help="Which articles; the same for all runs that are compared.")
 ]
 Dropout = Annotated[
-    float, typer.Option("--dropout", min=0.0, max=0.9, help="Left out at random; slow on a CPU, worth 0.1 on a GPU.")
+    float, typer.Option("--dropout", min=0.0, max=0.9, help="Share of values dropped at random; slow on a CPU.")
 ]
 Freeze = Annotated[
     bool, typer.Option("--freeze-embeddings/--no-freeze-embeddings", help="Keep word and position tables as they are.")
@@ -40,7 +40,10 @@ Ema = Annotated[
     float, typer.Option("--ema", min=0.0, max=0.99999, help="Decay of the weights' average, as 0.999; 0 for none.")
 ]
 Swapped = Annotated[
-    int, typer.Option("--swaps", min=0, help="Unanswerable questions an epoch, by swapping an entity of the question.")
+    int,
+    typer.Option(
+        "--swaps", min=0, help="Unanswerable questions added to each epoch, made by swapping a name or number."
+    ),
 ]
 LowerCase = Annotated[
     float, typer.Option("--lower-case", min=0.0, max=1.0, help="Share of questions without capitals and question mark.")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from qa_backends import catalog
 from qa_backends.commands.terminal import (
@@ -22,6 +21,7 @@ from qa_backends.commands.terminal import (
     pick_device,
     say,
     show,
+    table_of,
     watched,
 )
 from qa_backends.errors import BackendUnavailable, InputError
@@ -80,12 +80,14 @@ def serve(
 
 @app.command()
 def load(
-    backend: BackendName = "pruned-ov-int8",
+    backend: Annotated[str, typer.Option("--backend", help="A name from `list`, or family/name.")] = "pruned-ov-int8",
     lengths: Annotated[str, typer.Option("--lengths", help="Tokens of questions asked one by one.")] = "32,64,128,256",
-    tokens: Annotated[int, typer.Option("--tokens", help="Of questions that many clients ask.")] = 128,
+    tokens: Annotated[int, typer.Option("--tokens", help="Length of the questions that many clients ask.")] = 128,
     clients: Annotated[str, typer.Option("--clients", help="How many ask at once, commas between.")] = "1,8,32,128",
     runs: Annotated[int, typer.Option("--runs", min=2, help="Questions one by one, of each length.")] = 50,
-    seconds: Annotated[int, typer.Option("--seconds", min=1, help="Of load, with each number of clients.")] = 10,
+    seconds: Annotated[
+        int, typer.Option("--seconds", min=1, help="Length of the load, with each number of clients.")
+    ] = 10,
     triton_environment: Annotated[
         Path | None, typer.Option("--triton-environment", help="Where nvidia-pytriton is; without it, no Triton.")
     ] = None,
@@ -114,7 +116,7 @@ def load(
         write_results(save, KIND, found)
     if as_json:
         return show(as_dict(KIND, found))
-    table = Table("way", "clients", "questions/s", "p50, ms", "p90, ms", "p99, ms", "failed")
+    table = table_of("way", "clients", "questions/s", "p50, ms", "p90, ms", "p99, ms", "failed")
     for row in found.load:
         figures = (f"{each:.0f}" for each in (row.per_second, row.p50_ms, row.p90_ms, row.p99_ms))
         table.add_row(row.way, str(row.clients), *figures, str(row.failures))

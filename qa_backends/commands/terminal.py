@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import typer
 from rich import progress as drawn
 from rich.console import Console
+from rich.table import Column, Table
 
 from qa_backends.errors import InputError
 from qa_backends.limits import devices
@@ -45,6 +46,12 @@ BackendName = Annotated[
 def show(value: dict[str, Any] | list[dict[str, Any]]) -> None:
     """JSON on stdout; Unicode as it is."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+
+def table_of(*heads: str) -> Table:
+    """A table whose first column, of names to copy, is never cut off."""
+    first, *others = heads
+    return Table(Column(first, no_wrap=True, overflow="fold"), *others)
 
 
 def say(message: str) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from qa_backends import catalog
 from qa_backends.checkpoints import smaller
@@ -18,7 +17,7 @@ from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import make_ready, with_tokenizer
 from qa_backends.commands.calibrating import calibrate, fit
 from qa_backends.commands.runs import Chosen, of_a_run
-from qa_backends.commands.terminal import FamilyName, Json, bar, console, show, watched
+from qa_backends.commands.terminal import FamilyName, Json, bar, console, show, table_of, watched
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def prune(
     chosen: Chosen,
     teacher: Teacher = None,
     start: Annotated[
-        Path | None, typer.Option("--start", help="What to prune by importance, where not the teacher: to train on.")
+        Path | None, typer.Option("--start", help="A checkpoint to prune in place of the teacher, by importance alone.")
     ] = None,
     teacher_logits: TeacherLogits = None,
     teacher_backend: TeacherBackend = None,
@@ -125,7 +124,7 @@ def distil(
         ),
     ] = None,
     hidden_passes: Annotated[
-        float, typer.Option("--hidden-passes", help="Of the passes, those that teach hidden states; then logits.")
+        float, typer.Option("--hidden-passes", help="Passes that teach hidden states, before those that teach logits.")
     ] = 1.0,
     teacher_logits: TeacherLogits = None,
     teacher_backend: TeacherBackend = None,
@@ -197,7 +196,7 @@ def latency(
     if as_json:
         return show(asdict(table))
     for what, by_number in (("heads", table.heads), ("columns", table.columns)):
-        shown = Table(f"{what} of a layer", *(f"ms at {tokens} tokens" for tokens in table.lengths))
+        shown = table_of(f"{what} of a layer", *(f"ms at {tokens} tokens" for tokens in table.lengths))
         for number, each in by_number.items():
             shown.add_row(str(number), *(f"{1000 * one:.3f}" for one in each))
         console.print(shown)
@@ -206,7 +205,9 @@ def latency(
 
 @app.command("pack")
 def pack(
-    checkpoint: Annotated[Path, typer.Option("--checkpoint", help="A checkpoint with zeroed heads or columns.")],
+    checkpoint: Annotated[
+        Path, typer.Option("--checkpoint", help="A checkpoint; zeroed heads and columns are taken out.")
+    ],
     out: Annotated[Path, typer.Option("--out", help="Where the packed checkpoint goes.")],
     as_json: Json = False,
 ) -> None:

@@ -34,7 +34,7 @@ RUNNER = "answer.py"
 OTHERS = ("numpy", "tokenizers")
 """What it needs besides."""
 CHECKED_EVERY = 6
-"""Of the shipped questions, every so manieth is asked before and after."""
+"""One of so many of the shipped questions is asked of the backend before, and of the runner after."""
 LONG = Query(
     "Who keeps the mill?", "The river is wide and the road is long. " * 120 + "Old Marta keeps the mill alone."
 )

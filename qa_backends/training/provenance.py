@@ -44,7 +44,7 @@ def weights_of(checkpoint: Path) -> Path:
     return file
 
 
-def with_known_layers(checkpoint: Path) -> None:
+def check_layers_known(checkpoint: Path) -> None:
     """Raises InputError where a checkpoint's layers cannot be taken out or made narrower, ArtefactError where it cannot
     be read."""
     config = read_config(checkpoint)

@@ -25,7 +25,7 @@ from qa_backends.training.latency import choose_by_time
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
 from qa_backends.training.model import learned, runner, trainable
-from qa_backends.training.provenance import weights_of, with_known_layers
+from qa_backends.training.provenance import check_layers_known, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,7 +82,7 @@ class Pruning:
             QAError: its logits cannot be computed as was asked.
         """
         self.teacher = teaching.checkpoint
-        with_known_layers(self.teacher)
+        check_layers_known(self.teacher)
         self.method = method
         self.start = start or self.teacher
         self.density = density

@@ -16,7 +16,7 @@ from qa_backends.errors import InputError
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
 from qa_backends.training.model import compiled, computing, learned, runner, span_loss, taking, trainable
-from qa_backends.training.provenance import with_known_layers
+from qa_backends.training.provenance import check_layers_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ class Distilling:
         """
         if not 0 < hidden_passes < run.passes:
             raise InputError("Both steps take some of the passes: --hidden-passes is above 0 and below --passes.")
-        with_known_layers(teaching.checkpoint)
+        check_layers_known(teaching.checkpoint)
         self._teacher, self._layers = teaching.checkpoint, tuple(layers)
         self._by_labels, self._run, self._on_step = by_labels, run, on_step
         self._material = Material(questions, self._teacher, run, on_step)

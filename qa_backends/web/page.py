@@ -12,7 +12,7 @@ from gradio.events import api
 from qa_backends.paths import FAVICON, FRAME, STYLE
 from qa_backends.web.accuracy.tab import AccuracyTab
 from qa_backends.web.api import Endpoints
-from qa_backends.web.ask.own import LOOPBACK, Allowed
+from qa_backends.web.ask.allowed import LOOPBACK, Allowed
 from qa_backends.web.ask.tab import RUN_TOGETHER, AskTab
 from qa_backends.web.benchmark.tab import BenchmarkTab
 from qa_backends.web.document import app_options

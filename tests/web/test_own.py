@@ -11,7 +11,8 @@ from kinds import checkpoint_of
 
 from qa_backends import catalog
 from qa_backends.runtime import Runtime
-from qa_backends.web.ask.own import Allowed, OwnModel
+from qa_backends.web.ask.allowed import Allowed
+from qa_backends.web.ask.own import OwnModel
 from qa_backends.web.page import build_page
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         ("0.0.0.0", {"SPACE_ID": "somebody/space", "QA_OWN_MODELS": "1"}, True, False),
         ("127.0.0.1", {"GRADIO_SHARE": "1"}, False, False),
         ("0.0.0.0", {"QA_OWN_MODELS": "0"}, False, False),
+        ("127.0.0.1", {"QA_OWN_MODELS": "0"}, False, False),
     ],
 )
 def test_a_public_page_takes_no_models_unless_its_owner_says_so_and_folders_never(

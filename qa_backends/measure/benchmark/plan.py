@@ -60,7 +60,7 @@ class Point:
 class BenchmarkPlan:
     """A point ends at ``runs`` timed runs of each backend or after ``seconds``, whichever comes first.
 
-    What stands here by default is the default everywhere: in the page, on the command line, in a program.
+    What stands here by default is so in the page and in a program; the command line measures all backends.
     """
 
     family: str

@@ -87,13 +87,6 @@ class Ratio:
     def _shown_digits(self) -> int:
         return _digits(self.low, self.value, self.high, neutral=1.0, tie=self.tie)
 
-    def sentence(self) -> str:
-        """As in "3.4× faster [3.2–3.6], 24 runs"; an interval that holds 1 is a tie."""
-        if self.tie:
-            return f"a tie with the baseline {str(self).removeprefix('tie ')}, {self.runs} runs"
-        shown, word = (self, "faster") if self.low > 1 else (self.inverse, "slower")
-        return f"{str(shown).replace('×', f'× {word}', 1)}, {self.runs} runs"
-
 
 def _holds(low: float, high: float, neutral: float) -> bool:
     """Whether the interval holds the number that would mean no difference."""
@@ -214,15 +207,10 @@ class Difference:
         """Whether the interval, to ``MOST_DIGITS``, holds 0, so that no difference was shown."""
         return _holds(self.low, self.high, 0.0)
 
-    def __str__(self) -> str:
-        """As in "−2.4 [−3.1 to −1.7]" or "tie [−0.8 to +0.3]"."""
-        digits = _digits(self.low, self.value, self.high, neutral=0.0, tie=self.tie)
-        interval = f"[{signed(self.low, digits)} to {signed(self.high, digits)}]"
-        return f"tie {interval}" if self.tie else f"{signed(self.value, digits)} {interval}"
-
     def spelt(self) -> str:
-        """As in "−3.4 [−7.0 to +0.3]": the figure also where nothing was shown, for readers who weigh a likely loss."""
-        return f"{signed(self.value, 1)} [{signed(self.low, 1)} to {signed(self.high, 1)}]"
+        """As in "−3.4 [−7.0 to +0.3]": the figure also of a tie, for readers who weigh a likely loss."""
+        digits = _digits(self.low, self.value, self.high, neutral=0.0, tie=self.tie)
+        return f"{signed(self.value, digits)} [{signed(self.low, digits)} to {signed(self.high, digits)}]"
 
 
 def signed(value: float, digits: int) -> str:

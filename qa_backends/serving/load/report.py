@@ -72,8 +72,11 @@ def _gain(found: Serving) -> str:
     if share is None:
         return ""
     gain = f"At {CLIENTS} clients batching makes the server {together.per_second / alone.per_second:.2f} times as fast"
-    reached = "all" if share >= 1 else f"{share:.0%}"
-    return f"{gain}: {reached} of what that curve allows. {_drift(found)}"
+    if share > 1:
+        return (
+            f"{gain}: more than that curve allows, so the machine's pace had changed between the two. {_drift(found)}"
+        )
+    return f"{gain}: {share:.0%} of what that curve allows. {_drift(found)}"
 
 
 def _drift(found: Serving) -> str:
@@ -81,10 +84,7 @@ def _drift(found: Serving) -> str:
     rates = [each.per_second for each in (found.at(ONE_BY_ONE, 1), found.at(REST, 1)) if each]
     if len(rates) < 2:
         return ""
-    return (
-        "With one client both REST servers do the same work, and came out "
-        f"{max(rates) / min(rates) - 1:.0%} apart: so much do such figures vary here. "
-    )
+    return f"With one client both REST servers do the same work, and came out {max(rates) / min(rates) - 1:.0%} apart. "
 
 
 def _replicas(found: Serving) -> str:
@@ -93,7 +93,7 @@ def _replicas(found: Serving) -> str:
     if not one or not two:
         raise InputError(f"The results lack Ray's replicas at {CLIENTS} clients. Measure again where Ray is installed.")
     lines = [["1, measured", f"{one.per_second:.0f}"], ["2 on the same machine, measured", f"{two.per_second:.0f}"]]
-    lines += [[f"{count}, by arithmetic", f"{count * one.per_second:,.0f}"] for count in REPLICAS]
+    lines += [[f"{count}, by arithmetic", f"{count * round(one.per_second):,}"] for count in REPLICAS]
     return (
         f"{markdown(['replicas of one core', 'questions/s'], lines)}\n\n"
         f"`{found.backend}`, questions of {found.tokens} tokens, {CLIENTS} clients; replicas, Ray itself and the "

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator  # Gradio reads the annotations when it runs
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import gradio as gr
 
@@ -14,47 +11,14 @@ from qa_backends import catalog
 from qa_backends.checkpoints.architectures import known
 from qa_backends.errors import InputError, QAError
 from qa_backends.progress import Cancelled, Progress
+from qa_backends.web.ask.allowed import Allowed
 from qa_backends.web.shared.choices import backend_choices, family_choices, preselected
 from qa_backends.web.shared.html import note, problem
 from qa_backends.web.shared.stops import Stops
 from qa_backends.web.shared.widgets import Updates
 from qa_backends.web.shared.worker import Worker
 
-SWITCH = "QA_OWN_MODELS"
-"""Set to 1, visitors of a public page may load models of the Hub."""
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "cf-connecting-ip")
-"""Headers by which a proxy says that somebody else is asking."""
 LOADING: dict[str, Any] = {"concurrency_id": "own", "concurrency_limit": 1, "api_visibility": "private"}
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """Whether visitors may bring models, and whether a folder's name will do: only to who sits at the machine."""
-
-    hub: bool
-    folders: bool
-
-    def at(self, request: gr.Request) -> Allowed:
-        """What is left of it for this visitor: behind a proxy, the page is as public as on a Space."""
-        if not self.folders or _at_the_machine(request):
-            return self
-        return Allowed(hub=os.environ.get(SWITCH) == "1", folders=False)
-
-    @classmethod
-    def where(cls, host: str) -> Allowed:
-        """By the address that is listened on, by whether this is a Space, and by ``QA_OWN_MODELS``."""
-        private = host in LOOPBACK and not os.environ.get("SPACE_ID") and not os.environ.get("GRADIO_SHARE")
-        return cls(hub=private or os.environ.get(SWITCH) == "1", folders=private)
-
-
-def _at_the_machine(request: gr.Request) -> bool:
-    """Whether a browser on this machine asks, as far as a request tells: nobody forwarded it, and the page that it
-    stands in has an address of this machine."""
-    headers = request.headers
-    pages = [urlsplit(headers[name]).hostname for name in ("origin", "referer") if headers.get(name)]
-    client = request.client.host if request.client else LOOPBACK[0]
-    return not any(name in headers for name in FORWARDED) and all(each in LOOPBACK for each in (*pages, client))
 
 
 class OwnModel:

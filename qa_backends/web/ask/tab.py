@@ -16,8 +16,9 @@ from qa_backends.limits import devices
 from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.web.ask import charts, html, scripts, share
+from qa_backends.web.ask.allowed import Allowed
 from qa_backends.web.ask.answering import Answering
-from qa_backends.web.ask.own import Allowed, OwnModel
+from qa_backends.web.ask.own import OwnModel
 from qa_backends.web.ask.shown import deployed, first_asked, first_sight, updates_of
 from qa_backends.web.ask.visits import Visit
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, said

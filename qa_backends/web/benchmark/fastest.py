@@ -10,6 +10,7 @@ import gradio as gr
 
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
+from qa_backends.limits import DEVICE_TITLES, devices
 from qa_backends.measure.benchmark.plan import LENGTHS
 from qa_backends.measure.recommend.recommend import recommend
 from qa_backends.measure.recommend.search import Search
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 Updates = dict[Any, Any]
 MOST_SECONDS_HERE = 120
 DEFAULTS = replace(Wish(family=""), seconds=60.0)
-TITLE = "Which one should I use? Find the fastest on this machine"
 READY = (
     "Every tested backend is built, its answers are checked, and they race on this machine. "
     "Slow and wrong ones go early."
@@ -45,7 +45,8 @@ class Fastest:
         self._draw()
 
     def _draw(self) -> None:
-        with gr.Accordion(TITLE, open=False, elem_id="qa-fastest"):
+        first = _title(catalog.default_family(), list(devices()[:1]))
+        with gr.Accordion(first, open=False, elem_id="qa-fastest") as self._whole:
             with gr.Row(elem_classes="qa-start-bar"):
                 with gr.Column(scale=8, min_width=280):
                     self._draw_wishes()
@@ -73,22 +74,24 @@ class Fastest:
             elem_id="qa-fastest-lengths",
         )  # fmt: skip
 
-    def wire(self, family: gr.Radio, devices: gr.CheckboxGroup) -> None:
-        """Searches among the backends of the family, on the first of the devices."""
+    def wire(self, family: gr.Radio, chosen: gr.CheckboxGroup) -> None:
+        """Searches among the backends of the family, on the first of the chosen devices."""
         wishes: list[Any] = [self._loss, self._memory, self._batch, self._seconds, self._lengths]
         outputs = [self._progress, self._start, self._stop, self._verdict, self._chart, self._table, self._command]
         self._start.click(
-            self.start, [family, devices, *wishes], outputs, trigger_mode="once", concurrency_id="fastest",
+            self.start, [family, chosen, *wishes], outputs, trigger_mode="once", concurrency_id="fastest",
             concurrency_limit=SEARCHES_AT_ONCE, **PRIVATE,
         )  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
+        gr.on([family.change, chosen.change], lambda *values: gr.Accordion(label=_title(*values)), [family, chosen],
+              self._whole, queue=False, **PRIVATE)  # fmt: skip
 
     def start(
-        self, family: str, devices: list[str], loss: float, memory: float | None, batch: float, seconds: float,
+        self, family: str, on: list[str], loss: float, memory: float | None, batch: float, seconds: float,
         lengths: list[str], request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
         """Searches and draws as it goes."""
-        wish = _wish(family or catalog.default_family(), (devices or ["cpu"])[0], loss, memory, batch, seconds, lengths)
+        wish = _wish(family or catalog.default_family(), (on or ["cpu"])[0], loss, memory, batch, seconds, lengths)
         ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
         stop = self._stops.begin(request)
         raced = 0
@@ -131,6 +134,12 @@ class Fastest:
         """Ends the visitor's own search at its next run."""
         self._stops.end(request)
         return gr.Button(interactive=False)
+
+
+def _title(family: str, chosen: list[str]) -> str:
+    """Which backends are searched, on which device."""
+    of, device = catalog.family(family).title, DEVICE_TITLES[(chosen or ["cpu"])[0]]
+    return f"Which one should I use? Find the fastest on this machine · {of} · {device}"
 
 
 def _wish(

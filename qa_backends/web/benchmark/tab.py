@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence  # at run time too: Gradio reads the signatures of what it calls
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from qa_backends.web.benchmark.fastest import Fastest
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, preselected
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
+from qa_backends.web.shared.stops import Stops
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
 from qa_backends.web.shared.worker import Worker
 
@@ -61,13 +61,12 @@ class Shown:
 
 
 @dataclass(slots=True)
-class _Run:
-    """A visitor's benchmark under way: whether to stop it, and how they look at its charts."""
+class _View:
+    """How a visitor looks at the charts of their benchmark under way."""
 
     log: bool
     at: int | None = None
     names: list[str] = field(default_factory=list)
-    stop: threading.Event = field(default_factory=threading.Event)
 
 
 class BenchmarkTab:
@@ -75,7 +74,8 @@ class BenchmarkTab:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._under_way: dict[str, _Run] = {}
+        self._stops = Stops()
+        self._views: dict[str, _View] = {}
         self._downloads = Downloads()
         fastest = Fastest(runtime)
         self._draw()
@@ -211,7 +211,8 @@ class BenchmarkTab:
     ) -> Iterator[Updates]:  # fmt: skip
         """Measures and draws as it goes; what is shown from the first measurement on is the visitor's own."""
         session = request.session_hash or ""
-        run = self._under_way[session] = _Run(log=log)
+        stop = self._stops.begin(request)
+        view = self._views[session] = _View(log=log)
         state: Sweep | None = None
         drawn = 0
         ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
@@ -227,17 +228,19 @@ class BenchmarkTab:
                 )
             plan = plan_of(backends, family, devices, lengths, batches, runs, seconds, mixed, reference)
             for state in Worker[Sweep](
-                lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=run.stop.is_set)
+                lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=stop.is_set)
             ):
-                stop = gr.Button(interactive=bool(state.status) and not run.stop.is_set())
-                grown = self._grown(state, run) if len(state.records) > drawn else {}
+                going = gr.Button(interactive=bool(state.status) and not stop.is_set())
+                grown = self._grown(state, view) if len(state.records) > drawn else {}
                 drawn = len(state.records)
-                yield {self._progress: html.progress(state), self._stop: stop, **grown}
+                yield {self._progress: html.progress(state), self._stop: going, **grown}
         except QAError as error:
             yield {self._progress: problem(str(error)), **ended}
             return
         finally:
-            self._under_way.pop(session, None)
+            self._stops.over(request, stop)
+            if self._views.get(session) is view:
+                del self._views[session]
         if state is None or not state.records:
             yield ended
             return
@@ -246,14 +249,14 @@ class BenchmarkTab:
         yield {self._own: own, self._caption: html.caption(own.benchmark, OWN), self._json: whole, self._csv: flat,
                self._command: command_of(own.benchmark), **ended}  # fmt: skip
 
-    def _grown(self, state: Sweep, run: _Run) -> Updates:
+    def _grown(self, state: Sweep, view: _View) -> Updates:
         """Everything that shows the records, as the visitor has chosen to look at them meanwhile."""
         own = Shown(state.benchmark(), OWN)
-        at = run.at if run.at in lengths_of(state.records) else start_at(state.records)
-        names = run.names or shown.at_first(state.records, at)
+        at = view.at if view.at in lengths_of(state.records) else start_at(state.records)
+        names = view.names or shown.at_first(state.records, at)
         return {
             self._own: own,
-            **dict(zip(self._charts, plots(shown.only(state.records, names), at, log=run.log), strict=True)),
+            **dict(zip(self._charts, plots(shown.only(state.records, names), at, log=view.log), strict=True)),
             self._to_fill: to_fill(own),
             self._table: html.table(state.records),
             self._view: gr.Accordion(label=shown.said(state.records, names, at)),
@@ -265,8 +268,7 @@ class BenchmarkTab:
 
     def stop(self, request: gr.Request) -> Any:
         """Ends the visitor's own benchmark at its next run."""
-        if run := self._under_way.get(request.session_hash or ""):
-            run.stop.set()
+        self._stops.end(request)
         return gr.Button(interactive=False)
 
     def redraw(self, own: Shown | None, at: int | None, log: bool, names: list[str], request: gr.Request) -> list[Any]:
@@ -274,12 +276,12 @@ class BenchmarkTab:
         there = own or shipped()
         records = there.benchmark.rows if there else ()
         at = int(at or start_at(records))
-        if run := self._under_way.get(request.session_hash or ""):
+        if view := self._views.get(request.session_hash or ""):
             # Drawn so with the next measurement: not now, while something is timed.
-            run.at, run.log, run.names = at, log, names
+            view.at, view.log, view.names = at, log, names
             return [gr.skip() for _ in (self._view, *self._charts)]
-        view = gr.Accordion(label=shown.said(records, names, at))
-        return [view, *plots(shown.only(records, names), at, log=log)]
+        label = gr.Accordion(label=shown.said(records, names, at))
+        return [label, *plots(shown.only(records, names), at, log=log)]
 
     def compare(self, own: Shown | None, path: str) -> str:
         """An opened file beside what is shown. ``path`` is where Gradio put the upload, not one from the request."""

@@ -1,4 +1,4 @@
-"""Who may bring a model to the page: whoever sits at the machine any, visitors those of the Hub if the owner says so."""
+"""Who may bring a model to the page: who sits at the machine any, visitors those of the Hub if the owner says so."""
 
 from __future__ import annotations
 

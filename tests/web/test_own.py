@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 from kinds import checkpoint_of
 
 from qa_backends import catalog
+from qa_backends.errors import InputError
 from qa_backends.runtime import Runtime
 from qa_backends.web.ask.allowed import Allowed
 from qa_backends.web.ask.own import OwnModel
@@ -17,6 +19,8 @@ from qa_backends.web.page import build_page
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+PATIENCE_S = 60.0
 
 
 @pytest.mark.parametrize(
@@ -107,3 +111,27 @@ def test_behind_a_proxy_the_owners_switch_holds_as_on_a_space(monkeypatch: pytes
     forwarded = {"x-forwarded-for": "10.0.0.1"}
     *_, last = loaded(field(Allowed(hub=True, folders=True)), str(tmp_path), **forwarded)
     assert "is no model of the Hugging Face Hub" in last[0]
+
+
+def test_who_comes_second_is_told_of_the_one_ahead_and_can_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetching, go_on = threading.Event(), threading.Event()
+
+    def adopt(*_: object, **__: object) -> None:
+        fetching.set()
+        go_on.wait(PATIENCE_S)
+        raise InputError("it was no model after all")
+
+    monkeypatch.setattr(catalog, "adopt", adopt)
+    made = field(Allowed(hub=True, folders=True))
+    ahead = threading.Thread(target=loaded, args=(made, "somebody/model"), daemon=True)
+    ahead.start()
+    assert fetching.wait(PATIENCE_S)
+    second: Any = SimpleNamespace(session_hash="another", headers={}, client=SimpleNamespace(host="127.0.0.1"))
+    steps = made.load("another/model", "cpu", second)
+    next(steps)
+    assert "Waiting: 1 model ahead of yours" in next(steps)[0]
+    made.stop(second)
+    *_, last = steps
+    assert "Stopped" in last[0] and last[1].visible is False
+    go_on.set()
+    ahead.join(PATIENCE_S)

@@ -11,14 +11,17 @@ from qa_backends import catalog
 from qa_backends.checkpoints.architectures import known
 from qa_backends.errors import InputError, QAError
 from qa_backends.progress import Cancelled, Progress
+from qa_backends.runtime.turns import FairLock
 from qa_backends.web.ask.allowed import Allowed
 from qa_backends.web.shared.choices import backend_choices, family_choices, preselected
 from qa_backends.web.shared.html import note, problem
 from qa_backends.web.shared.stops import Stops
-from qa_backends.web.shared.widgets import Updates
+from qa_backends.web.shared.widgets import PRIVATE, Updates
+from qa_backends.web.shared.wording import count
 from qa_backends.web.shared.worker import Worker
 
-LOADING: dict[str, Any] = {"concurrency_id": "own", "concurrency_limit": 1, "api_visibility": "private"}
+LOADS_AT_ONCE = 16
+"""They take turns: a model is fetched and read by itself."""
 
 
 class OwnModel:
@@ -27,6 +30,7 @@ class OwnModel:
     def __init__(self, allowed: Allowed) -> None:
         self._allowed = allowed
         self._stops = Stops()
+        self._turns = FairLock()
         either = ", or a folder on this machine" if allowed.folders else ""
         with gr.Row(elem_classes="qa-own-row", visible=allowed.hub):
             self._wanted = gr.Textbox(
@@ -50,7 +54,7 @@ class OwnModel:
         outputs = [self._status, self._stop, *families, backends]
         gr.on(
             [self._load.click, self._wanted.submit], self.load, [self._wanted, device], outputs, trigger_mode="once",
-            show_progress="hidden", **LOADING,
+            concurrency_id="own", concurrency_limit=LOADS_AT_ONCE, **PRIVATE,
         )  # fmt: skip
         self._stop.click(self.stop, None, None, queue=False, api_visibility="private")
 
@@ -66,7 +70,9 @@ class OwnModel:
         found: list[catalog.Family] = []
         yield (note("Looking …"), gr.Button(visible=True), *unchanged)
         try:
-            for status in Worker[str](lambda put: found.append(_adopt(wanted, allowed, Progress(put, stop.is_set)))):
+            for status in Worker[str](
+                lambda put: found.append(self._adopt(wanted, allowed, Progress(put, stop.is_set)))
+            ):
                 yield (note(status), gr.skip(), *unchanged)
         except QAError as error:
             yield (problem(str(error)), gr.Button(visible=False), *unchanged)
@@ -85,12 +91,15 @@ class OwnModel:
             gr.CheckboxGroup(backend_choices(family.name, device), value=names),
         )  # fmt: skip
 
-
-def _adopt(wanted: str, allowed: Allowed, progress: Progress) -> catalog.Family:
-    """Raises InputError where this visitor may bring none."""
-    if not allowed.hub:
-        raise InputError("Models of one's own can be loaded here by the page's owner alone.")
-    return catalog.adopt(wanted, progress, folders=allowed.folders, anonymous=not allowed.folders)
+    def _adopt(self, wanted: str, allowed: Allowed, progress: Progress) -> catalog.Family:
+        """Raises InputError where this visitor may bring none."""
+        if not allowed.hub:
+            raise InputError("Models of one's own can be loaded here by the page's owner alone.")
+        self._turns.acquire(lambda ahead: progress.say(f"Waiting: {count(ahead, 'model')} ahead of yours …"))
+        try:
+            return catalog.adopt(wanted, progress, folders=allowed.folders, anonymous=not allowed.folders)
+        finally:
+            self._turns.release()
 
 
 def _choices(count: int) -> list[Any]:

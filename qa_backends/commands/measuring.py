@@ -62,12 +62,12 @@ def evaluate(
 
     from qa_backends.measure.quality import scoring
     from qa_backends.measure.quality.datasets import data_set
-    from qa_backends.measure.quality.evaluation import Asked, quality_record
+    from qa_backends.measure.quality.evaluation import EvaluationTask, quality_record
     from qa_backends.measure.results.files import add_quality
     from qa_backends.runtime import Runtime
 
     of, chosen = catalog.resolve(backend, family)
-    asked = Asked(of, pick_device(device), data_set(data, watched), limit, seed)
+    asked = EvaluationTask(of, pick_device(device), data_set(data, watched), limit, seed)
     questions = scoring.sample(asked.data.questions, limit, seed)
     baseline = _predictions(against, questions) if against else None
     runtime = Runtime(progress=watched)

@@ -102,10 +102,10 @@ def load(
     from qa_backends.runtime import Runtime
     from qa_backends.serving.load.measure import measure
     from qa_backends.serving.load.records import KIND
-    from qa_backends.serving.load.servers import Asked
+    from qa_backends.serving.load.servers import Target
 
     of, chosen = catalog.resolve(backend, family)
-    asked = Asked(Runtime(progress=watched), of, chosen, pick_device(device), triton_environment)
+    asked = Target(Runtime(progress=watched), of, chosen, pick_device(device), triton_environment)
     found = measure(
         asked, lengths=numbers("--lengths", lengths), tokens=tokens, clients=numbers("--clients", clients), runs=runs,
         seconds=seconds, progress=watched,

@@ -28,7 +28,7 @@ from qa_backends.runtime import Runtime
 from qa_backends.serving.batching import Batcher, BatchSize
 from qa_backends.serving.bounds import Bounded
 from qa_backends.serving.rest import ANSWER, BACKENDS, PROBLEMS, failing
-from qa_backends.serving.schemas import Asked, Failed, Given, GivenAnswer, Served, given, served
+from qa_backends.serving.schemas import AnswerRequest, Failed, Given, GivenAnswer, Served, given, served
 from qa_backends.serving.service import Bounds, Full, NotReady, by_name, tokens_of
 from qa_backends.serving.together import Together, batchable
 
@@ -113,7 +113,7 @@ class Interface:
         self._options = options
 
     @api.post(ANSWER, responses=PROBLEMS)
-    async def answer(self, asked: Asked) -> Given:
+    async def answer(self, asked: AnswerRequest) -> Given:
         """Answers each query, or says why it has none."""
         name = by_name({each: each for each in self._models}, asked.backend)
         if len(asked.queries) > self._options.max_queue:

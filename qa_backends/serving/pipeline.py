@@ -29,7 +29,7 @@ from qa_backends.reader.reader import check, of_each
 from qa_backends.reader.windows import by_count
 from qa_backends.runtime import Runtime
 from qa_backends.runtime.loading import check_device
-from qa_backends.serving.asked import queries_of
+from qa_backends.serving.arguments import queries_of
 from qa_backends.serving.ranked import Found, ranked
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import qa_backends
 from qa_backends.contract import Query
 from qa_backends.errors import InputError, QAError, UnknownBackend
 from qa_backends.serving.bounds import MOST_BYTES, Bounded, Told, problem
-from qa_backends.serving.schemas import Asked, Failed, Given, Served, ServedBackend, State, given, served
+from qa_backends.serving.schemas import AnswerRequest, Failed, Given, Served, ServedBackend, State, given, served
 from qa_backends.serving.service import Full, NeverReady, NotReady, Service
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _asked(service: Service, key: str | None) -> APIRouter:
     router = APIRouter(dependencies=[Depends(_guard(key))] if key else [])
 
     @router.post(ANSWER, responses=PROBLEMS)
-    async def answer(request: Request, asked: Asked) -> Given:
+    async def answer(request: Request, asked: AnswerRequest) -> Given:
         """Answers each query, or says why it has none; concurrent requests share the model's calls."""
         place = service.place(asked.backend)
         request.scope["told"].update(backend=place.name, queries=len(asked.queries))
@@ -175,7 +175,7 @@ def _guard(key: str) -> Any:
 
 def _documented(app: FastAPI, backend: str) -> None:
     """The page of the OpenAPI description, its scripts from this machine, its example one that this server answers."""
-    app.openapi()["components"]["schemas"][Asked.__name__]["example"] = {
+    app.openapi()["components"]["schemas"][AnswerRequest.__name__]["example"] = {
         "backend": backend,
         "queries": [{"question": "Who watered the tree?", "context": "Anna planted a tree. Ben watered it."}],
     }

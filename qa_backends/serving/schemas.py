@@ -30,7 +30,7 @@ class AskedQuery(BaseModel):
     context: str
 
 
-class Asked(BaseModel):
+class AnswerRequest(BaseModel):
     """Questions to one backend."""
 
     model_config = ConfigDict(extra="forbid")

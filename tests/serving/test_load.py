@@ -35,7 +35,7 @@ from qa_backends.serving.load.records import (
     Serving,
     share_reached,
 )
-from qa_backends.serving.load.servers import Asked
+from qa_backends.serving.load.servers import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,7 +131,7 @@ def test_a_server_is_measured_beside_the_direct_call(runtime: Runtime, monkeypat
     monkeypatch.setattr(measuring, "WAYS", WAYS[:1])
     monkeypatch.setattr(measuring, "SETTLING_S", 1)
     backend = catalog.backend("pruned-ort-fp16")
-    asked = Asked(runtime, catalog.family("minilm"), backend, "cpu", None)
+    asked = Target(runtime, catalog.family("minilm"), backend, "cpu", None)
     found = measure(asked, lengths=(32,), tokens=64, clients=(1, 4), runs=3, seconds=2, progress=UNWATCHED)
     (own,) = found.own
     assert own.way == REST and len(own.samples_ms) == len(own.direct_samples_ms) == 3
@@ -147,7 +147,7 @@ def test_a_server_is_measured_beside_the_direct_call(runtime: Runtime, monkeypat
 @pytest.mark.slow
 def test_a_server_that_fails_is_counted_as_failing(runtime: Runtime, tmp_path: Path) -> None:
     """As one that is not asked what it serves."""
-    asked = Asked(runtime, catalog.family("minilm"), catalog.backend("pruned-ort-fp16"), "cpu", None)
+    asked = Target(runtime, catalog.family("minilm"), catalog.backend("pruned-ort-fp16"), "cpu", None)
     texts = measuring.queries_of_length(runtime.reader(asked.family), measuring.own_questions(), 32, 4)
     (way, _), *_ = WAYS
     with measuring.started(way, asked, tmp_path) as url:

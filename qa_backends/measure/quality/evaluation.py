@@ -67,7 +67,7 @@ class Differing:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EvaluationTask:
     """What is evaluated: the data set, or ``limit`` of its questions drawn with ``seed``, and where."""
 
     family: Family
@@ -79,7 +79,7 @@ class Asked:
 
 def evaluate_all(
     runtime: Runtime,
-    asked: Asked,
+    asked: EvaluationTask,
     backends: Sequence[Backend],
     *,
     emit: Emit = lambda _: None,
@@ -100,7 +100,9 @@ def evaluate_all(
 class _Evaluating:
     """One evaluation: what it reads, and how far it is."""
 
-    def __init__(self, runtime: Runtime, asked: Asked, backends: int, emit: Emit, stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self, runtime: Runtime, asked: EvaluationTask, backends: int, emit: Emit, stopped: Callable[[], bool]
+    ) -> None:
         self._runtime, self._asked, self._emit = runtime, asked, emit
         self._questions = scoring.sample(asked.data.questions, asked.limit, asked.seed)
         self._progress = Progress(self._tell, stopped)
@@ -149,7 +151,7 @@ class _Evaluating:
         self.state.results.append(Evaluated(backend, found, tuple(scored)))
 
 
-def quality_record(asked: Asked, backend: Backend, ran: Ran, found: Figures) -> QualityRecord:
+def quality_record(asked: EvaluationTask, backend: Backend, ran: Ran, found: Figures) -> QualityRecord:
     """One backend's quality as it stands in a results file and in ``evaluate --json``."""
     values = {each.name: getattr(found, each.name) for each in fields(found)}
     return QualityRecord(

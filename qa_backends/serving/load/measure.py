@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from qa_backends.contract import Query
     from qa_backends.progress import Progress
     from qa_backends.runtime import Turn
-    from qa_backends.serving.load.servers import Asked
+    from qa_backends.serving.load.servers import Target
 
 WAYS = (
     (Way(REST, "rest"), Way(ONE_BY_ONE, "rest", max_batch=1, measures_own_cost=False)),
@@ -67,7 +67,7 @@ SETTLING_S = 3
 
 
 def measure(
-    asked: Asked, *, lengths: Sequence[int], tokens: int, clients: Sequence[int], runs: int, seconds: int,
+    asked: Target, *, lengths: Sequence[int], tokens: int, clients: Sequence[int], runs: int, seconds: int,
     progress: Progress,
 ) -> Serving:  # fmt: skip
     """Every way that can be measured here; ``tokens`` is the length of the questions under load.
@@ -102,7 +102,7 @@ def measure(
     return Serving(this_machine(), asked.name, asked.device, tokens, tuple(own), batches, tuple(load), tuple(left_out))
 
 
-def _possible(asked: Asked) -> tuple[list[list[Way]], list[str]]:
+def _possible(asked: Target) -> tuple[list[list[Way]], list[str]]:
     """The ways that can be measured here, those together that run at once, and why not the others."""
     lacking = {}
     if importlib.util.find_spec("ray") is None:
@@ -127,7 +127,7 @@ class Server:
     requests: Path
 
 
-def _start(running: ExitStack, way: Way, asked: Asked, queries: Sequence[Query], progress: Progress) -> Server:
+def _start(running: ExitStack, way: Way, asked: Target, queries: Sequence[Query], progress: Progress) -> Server:
     """Starts what ``running`` ends."""
     progress.say(f"starting the server for {way.name} …")
     folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="load-")))
@@ -137,7 +137,7 @@ def _start(running: ExitStack, way: Way, asked: Asked, queries: Sequence[Query],
     return Server(way, url, requests)
 
 
-def _batches(turn: Turn, asked: Asked, queries: Sequence[Query]) -> tuple[BatchPoint, ...]:
+def _batches(turn: Turn, asked: Target, queries: Sequence[Query]) -> tuple[BatchPoint, ...]:
     """Sizes take turns, so that none has the machine at its best for itself."""
     taken = dict.fromkeys(BATCHES, 0.0)
     for number in range(ROUNDS + 1):
@@ -152,7 +152,7 @@ def _batches(turn: Turn, asked: Asked, queries: Sequence[Query]) -> tuple[BatchP
 
 
 def _own_costs(
-    turn: Turn, server: Server, asked: Asked, queries: Mapping[int, Sequence[Query]], runs: int, progress: Progress
+    turn: Turn, server: Server, asked: Target, queries: Mapping[int, Sequence[Query]], runs: int, progress: Progress
 ) -> list[OwnCost]:
     """At each length, where this way's is measured."""
     if not server.way.measures_own_cost:
@@ -161,7 +161,7 @@ def _own_costs(
     return [_own_cost(turn, server, asked, length, found, runs) for length, found in queries.items()]
 
 
-def _own_cost(turn: Turn, server: Server, asked: Asked, tokens: int, queries: Sequence[Query], runs: int) -> OwnCost:
+def _own_cost(turn: Turn, server: Server, asked: Target, tokens: int, queries: Sequence[Query], runs: int) -> OwnCost:
     def direct(query: Query) -> None:
         turn.answer(asked.family, asked.backend, turn.prepare(asked.family, query))
 
@@ -177,7 +177,7 @@ def _own_cost(turn: Turn, server: Server, asked: Asked, tokens: int, queries: Se
     return OwnCost(server.way.name, tokens, tuple(samples[served]), tuple(samples[direct]))
 
 
-def _served(turn: Turn, way: Way, asked: Asked, client: httpx.Client) -> Callable[[Query], None]:
+def _served(turn: Turn, way: Way, asked: Target, client: httpx.Client) -> Callable[[Query], None]:
     """Asks one question by that way, and reads the answer."""
     if way.kind == "triton":
         os.environ[Triton.named_by] = str(client.base_url)
@@ -197,7 +197,7 @@ def _served(turn: Turn, way: Way, asked: Asked, client: httpx.Client) -> Callabl
     return ask
 
 
-def _requests(way: Way, asked: Asked, queries: Sequence[Query]) -> Iterator[dict[str, Any]]:
+def _requests(way: Way, asked: Target, queries: Sequence[Query]) -> Iterator[dict[str, Any]]:
     """What the clients send; to Triton the windows, which it takes the place of the model for."""
     for query in queries:
         path, headers = ANSWER, {"Content-Type": "application/json"}
@@ -209,7 +209,7 @@ def _requests(way: Way, asked: Asked, queries: Sequence[Query]) -> Iterator[dict
         yield {"path": path, "headers": headers, "body": base64.b64encode(body).decode()}
 
 
-def _infer_body(asked: Asked, query: Query) -> tuple[bytes, int]:
+def _infer_body(asked: Target, query: Query) -> tuple[bytes, int]:
     """Triton's binary form of a request, and the length of its JSON part (KServe's binary tensor data extension)."""
     import tritonclient.http as library
 

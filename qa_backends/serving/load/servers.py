@@ -46,7 +46,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Target:
     """What is served: by every way the same."""
 
     runtime: Runtime
@@ -61,7 +61,7 @@ class Asked:
 
 
 @contextmanager
-def started(way: Way, asked: Asked, folder: Path) -> Iterator[str]:
+def started(way: Way, asked: Target, folder: Path) -> Iterator[str]:
     """Its address, once it answers; ``folder`` takes what it needs and says.
 
     Raises:
@@ -85,14 +85,14 @@ def started(way: Way, asked: Asked, folder: Path) -> Iterator[str]:
             process.wait()
 
 
-def _rest(way: Way, asked: Asked, port: int, _folder: Path) -> list[str]:
+def _rest(way: Way, asked: Target, port: int, _folder: Path) -> list[str]:
     # Every question's text is tokenised, as if it were new: these ask the same few again and again.
     bounds = ["--max-batch", str(way.max_batch), "--max-queue", str(ACCEPTED), "--keep-texts", "0"]
     what = ["--backends", asked.backend.name, *catalog.chosen_by(asked.family.name), "--device", asked.device]
     return [sys.executable, "-m", "qa_backends", "serve", "--no-page", "--port", str(port), *what, *bounds]
 
 
-def _triton(_way: Way, asked: Asked, port: int, folder: Path) -> list[str]:
+def _triton(_way: Way, asked: Target, port: int, folder: Path) -> list[str]:
     models = folder / "models"
     export_repository(asked.runtime, asked.family, asked.backend, asked.device, models, asked.runtime.progress)
     ports = ["--http-port", str(port), "--grpc-port", str(_free_port()), "--metrics-port", str(_free_port())]
@@ -100,7 +100,7 @@ def _triton(_way: Way, asked: Asked, port: int, folder: Path) -> list[str]:
     return [sys.executable, "-m", "qa_backends", "triton", "serve", str(models), *ports, *where]
 
 
-def _ray(way: Way, asked: Asked, port: int, folder: Path) -> list[str]:
+def _ray(way: Way, asked: Target, port: int, folder: Path) -> list[str]:
     gpus = 1 / way.replicas if asked.device == "cuda" else 0
     arguments = {
         "backends": asked.backend.name, "family": asked.family.name, "device": asked.device, "cpus": way.cpus,
@@ -114,7 +114,7 @@ def _ray(way: Way, asked: Asked, port: int, folder: Path) -> list[str]:
     return [str(program), "run", "--address", "local", "--app-dir", str(Path.cwd()), str(file)]
 
 
-def _until_it_answers(way: Way, asked: Asked, process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def _until_it_answers(way: Way, asked: Target, process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and process.poll() is None:
         try:
@@ -127,7 +127,7 @@ def _until_it_answers(way: Way, asked: Asked, process: subprocess.Popen[bytes], 
     raise BackendFailed(f"The server for {way.name} did not answer. It said: {said}")
 
 
-def _answers(way: Way, asked: Asked, url: str) -> bool:
+def _answers(way: Way, asked: Target, url: str) -> bool:
     if way.kind == "triton":
         return httpx.get(f"{url}/v2/health/ready").status_code == 200
     return (
@@ -135,7 +135,7 @@ def _answers(way: Way, asked: Asked, url: str) -> bool:
     )
 
 
-def body_of(asked: Asked, question: str, context: str) -> dict[str, Any]:
+def body_of(asked: Target, question: str, context: str) -> dict[str, Any]:
     """A request to the HTTP interface."""
     return {"backend": asked.name, "queries": [{"question": question, "context": context}]}
 

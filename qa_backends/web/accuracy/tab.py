@@ -13,7 +13,7 @@ from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
 from qa_backends.limits import devices
 from qa_backends.measure.quality.datasets import OWN, data_set
-from qa_backends.measure.quality.evaluation import Asked, Evaluated, Evaluation, evaluate_all
+from qa_backends.measure.quality.evaluation import Evaluated, Evaluation, EvaluationTask, evaluate_all
 from qa_backends.measure.quality.export import commands, predictions, whole_evaluation
 from qa_backends.measure.results.files import QUALITY, as_csv, as_text
 from qa_backends.measure.results.records import QualityRecord, QualityTable
@@ -24,14 +24,13 @@ from qa_backends.web.shared.choices import backend_choices, device_choices, fami
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.stops import Stops
-from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
+from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE, Changes, Updates
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
     from qa_backends.web.ask.tab import AskTab
 
-Updates = Any
 TO_TOP = "(...values) => { window.scrollTo(0, 0); return values; }"
 CLICKED = """element.addEventListener('click', event => {
   const button = event.target.closest('button[data-number]');
@@ -151,7 +150,7 @@ class AccuracyTab:
     def start(
         self, backends: list[str], family: str, device: str, data: str, file: str | None, limit: float,
         request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
+    ) -> Iterator[Changes]:  # fmt: skip
         """Evaluates each backend and shows its line when it is done."""
         stop = self._stops.begin(request)
         state: Evaluation | None = None
@@ -178,7 +177,7 @@ class AccuracyTab:
         if state is not None:
             yield self._finished(state, stopped=stop.is_set()) | ended
 
-    def _grown(self, results: Sequence[Evaluated], data: str, file: str | None) -> Updates:
+    def _grown(self, results: Sequence[Evaluated], data: str, file: str | None) -> Changes:
         """Everything that shows the finished backends, and what can be taken away; earlier differences go."""
         records = [each.record for each in results]
         whole, flat, packed = self._downloads.write(
@@ -210,14 +209,14 @@ class AccuracyTab:
             questions = data_set(str(file) if data == OWN_FILE else data, progress)
         except Cancelled:  # while they were downloaded
             return
-        asked = Asked(catalog.family(family), device, questions, max(0, int(limit or 0)) or None)
+        asked = EvaluationTask(catalog.family(family), device, questions, max(0, int(limit or 0)) or None)
         evaluate_all(self._runtime, asked, chosen, emit=lambda state: put(state.copy()), stopped=stop.is_set)
 
-    def _finished(self, state: Evaluation, *, stopped: bool) -> Updates:
+    def _finished(self, state: Evaluation, *, stopped: bool) -> Changes:
         kept = "kept the backends that were finished" if state.results else "no backend was finished"
         sentence = f"Stopped; {kept}." if stopped else DONE
         bar = running(state.done, state.of, sentence, unit=UNIT, without=state.left_out)
-        found: Updates = {self._progress: bar}
+        found: Changes = {self._progress: bar}
         if not state.results:
             return found
         measured = Shown(tuple(state.results))

@@ -18,13 +18,12 @@ from qa_backends.measure.recommend.wish import Wish
 from qa_backends.web.benchmark import found
 from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.stops import Stops
-from qa_backends.web.shared.widgets import CODE_BOX, PRIVATE
+from qa_backends.web.shared.widgets import CODE_BOX, PRIVATE, Changes
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
-Updates = dict[Any, Any]
 MOST_SECONDS_HERE = 120
 DEFAULTS = replace(Wish(family=""), seconds=60.0)
 READY = (
@@ -89,7 +88,7 @@ class Fastest:
     def start(
         self, family: str, on: list[str], loss: float, memory: float | None, batch: float, seconds: float,
         lengths: list[str], request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
+    ) -> Iterator[Changes]:  # fmt: skip
         """Searches and draws as it goes."""
         wish = _wish(family or catalog.default_family(), (on or ["cpu"])[0], loss, memory, batch, seconds, lengths)
         ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
@@ -121,7 +120,7 @@ class Fastest:
             self._stops.over(request, stop)
         yield {self._command: gr.Code(wish.command(), visible=True), **ended}
 
-    def _grown(self, search: Search) -> Updates:
+    def _grown(self, search: Search) -> Changes:
         """What shows the candidates: when they were first timed, and in the end."""
         figure, said = found.chart(search), found.verdict(search)
         return {

@@ -25,13 +25,12 @@ from qa_backends.web.shared.choices import backend_choices, device_choices, fami
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.stops import Stops
-from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
+from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE, Changes
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
-Updates = dict[Any, Any]
 OWN = "Your measurement."
 DEFAULTS = BenchmarkPlan(family="")
 READY = "Start measures what is chosen. Until then the charts show what ships."
@@ -208,7 +207,7 @@ class BenchmarkTab:
     def start(
         self, log: bool, backends: list[str], family: str, devices: list[str], lengths: list[str], batches: list[str],
         runs: float, seconds: float, mixed: bool, reference: bool, request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
+    ) -> Iterator[Changes]:  # fmt: skip
         """Measures and draws as it goes; what is shown from the first measurement on is the visitor's own."""
         session = request.session_hash or ""
         stop = self._stops.begin(request)
@@ -249,7 +248,7 @@ class BenchmarkTab:
         yield {self._own: own, self._caption: html.caption(own.benchmark, OWN), self._json: whole, self._csv: flat,
                self._command: command_of(own.benchmark), **ended}  # fmt: skip
 
-    def _grown(self, state: Sweep, view: _View) -> Updates:
+    def _grown(self, state: Sweep, view: _View) -> Changes:
         """Everything that shows the records, as the visitor has chosen to look at them meanwhile."""
         own = Shown(state.benchmark(), OWN)
         at = view.at if view.at in lengths_of(state.records) else start_at(state.records)

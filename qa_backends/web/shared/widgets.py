@@ -6,6 +6,8 @@ from typing import Any
 
 Updates = tuple[Any, ...]
 """What an event changes: one update for each of its outputs, in their order."""
+Changes = dict[Any, Any]
+"""What an event changes, by widget; the others stay."""
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 """Of events that are nobody's but the page's."""
 FOLLOWED: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}

@@ -12,7 +12,13 @@ from qa_backends.contract import Answer, Engine, Span
 from qa_backends.errors import BackendUnavailable
 from qa_backends.measure.quality import evaluation, scoring
 from qa_backends.measure.quality.datasets import data_set
-from qa_backends.measure.quality.evaluation import Asked, Evaluation, differences, evaluate_all, find_difference
+from qa_backends.measure.quality.evaluation import (
+    Evaluation,
+    EvaluationTask,
+    differences,
+    evaluate_all,
+    find_difference,
+)
 from qa_backends.measure.quality.scoring import Scored, score
 from qa_backends.progress import UNWATCHED, Cancelled, Progress
 from qa_backends.squad import GoldAnswer, Question
@@ -33,8 +39,8 @@ def own() -> DataSet:
     return data_set("own", UNWATCHED)
 
 
-def asked(data: DataSet, limit: int | None = None, seed: int = 0) -> Asked:
-    return Asked(MINILM, "cpu", data, limit=limit, seed=seed)
+def asked(data: DataSet, limit: int | None = None, seed: int = 0) -> EvaluationTask:
+    return EvaluationTask(MINILM, "cpu", data, limit=limit, seed=seed)
 
 
 def test_figures_agree_with_the_differences_that_are_shown(runtime: Runtime, own: DataSet) -> None:

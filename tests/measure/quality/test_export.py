@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from qa_backends import catalog, cli
 from qa_backends.measure.quality.datasets import read_set
-from qa_backends.measure.quality.evaluation import Asked, evaluate_all
+from qa_backends.measure.quality.evaluation import EvaluationTask, evaluate_all
 from qa_backends.measure.quality.export import commands, predictions, whole_evaluation
 from qa_backends.measure.quality.scoring import score_text
 from qa_backends.measure.results.files import QUALITY, as_csv, as_text, read_quality
@@ -37,7 +37,7 @@ def results(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> list[
     """Two backends on a part of somebody's file."""
     file = tmp_path_factory.mktemp("upload") / FILE
     file.write_bytes(OWN_QUESTIONS.read_bytes())
-    asked = Asked(catalog.family("minilm"), "cpu", read_set(file), LIMIT, SEED)
+    asked = EvaluationTask(catalog.family("minilm"), "cpu", read_set(file), LIMIT, SEED)
     return evaluate_all(runtime, asked, [catalog.backend("baseline"), catalog.backend("pruned")]).results
 
 

@@ -1,12 +1,32 @@
-"""What stands in a layer of which pruning left no head, or no FFN column: the bias of the output, and nothing else."""
+"""Heads taken out of a layer; and what stands in one of which pruning left no head, or no FFN column: the bias of the
+output, and nothing else."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+
+def places_without(heads: int, head_size: int, removed: set[int], gone: frozenset[int]) -> torch.LongTensor:
+    """Rows that are left of a layer's query, key and value when ``removed`` go, heads as they were first numbered; the
+    layer has ``heads`` since the others, ``gone``, went.
+
+    Made of a list: what a mask leaves has no length on the device ``meta``, where shapes are checked without weights.
+
+    Raises:
+        ValueError: one of them is not there.
+    """
+    import torch
+
+    left = [number for number in range(heads + len(gone)) if number not in gone]
+    if not removed <= set(left):
+        raise ValueError(f"there are no heads {sorted(removed - set(left))} to remove")
+    kept = [place for place, number in enumerate(left) if number not in removed]
+    rows = torch.tensor([place * head_size + row for place in kept for row in range(head_size)], dtype=torch.long)
+    return cast("torch.LongTensor", rows)
 
 
 def bias_alone(bias: torch.Tensor) -> nn.Module:

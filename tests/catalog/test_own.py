@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from helpers import QUESTION, ROOT, TEXT, random_bert
-from kinds import answer, checkpoint_of
+from kinds import HEADS, answer, checkpoint_of
 from safetensors.torch import load_file, save_file
 
 from qa_backends import catalog, pipeline
@@ -99,6 +99,24 @@ def test_a_model_of_two_segments_with_a_tokenizer_of_one_runs_everywhere(tmp_pat
     family = catalog.adopt(str(folder), UNWATCHED)
     assert runtime.reader(family).prepare(Query(QUESTION, TEXT)).windows.token_type_ids is None
     assert len({answer(runtime, family, name).partition("score")[0] for name in ("baseline", "baseline-ort")}) == 1
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert"])
+def test_a_pruned_model_is_taken_whatever_its_layers_lost(kind: str, tmp_path: Path, runtime: Runtime) -> None:
+    everything = list(range(HEADS))
+    folder = checkpoint_of(
+        kind, tmp_path / "pruned", seed=31, pruned_heads={0: [1], 1: everything}, intermediate_sizes=[0, 16]
+    )
+    family = catalog.adopt(str(folder), UNWATCHED, folders=True)
+    one, other = (answer(runtime, family, name).partition("score=")[0] for name in ("baseline", "baseline-ort"))
+    assert one == other and "text=" in one
+
+
+def test_heads_that_there_are_not_cannot_be_gone(tmp_path: Path) -> None:
+    folder = checkpoint_of("bert", tmp_path / "pruned", pruned_heads={0: [1]})
+    changed(folder, pruned_heads={"0": [HEADS + 3]})
+    with pytest.raises(InputError, match=rf"there are no heads \[{HEADS + 3}\] to remove"):
+        catalog.adopt(str(folder), UNWATCHED, folders=True)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from qa_backends.checkpoints.architectures import Architecture, Block
-from qa_backends.checkpoints.emptied import bias_alone, no_columns, no_heads
+from qa_backends.checkpoints.emptied import bias_alone, no_columns, no_heads, places_without
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,13 +52,18 @@ class Bert(Architecture):
 
 
 def _remove_heads(layer: Any, numbers: set[int]) -> None:
-    attention = layer.attention
-    if len(numbers) < attention.self.num_attention_heads:
-        attention.prune_heads(numbers)
-        return
+    from transformers.pytorch_utils import prune_linear_layer
+
+    attention, own = layer.attention, layer.attention.self
+    left = places_without(own.num_attention_heads, own.attention_head_size, numbers, frozenset(attention.pruned_heads))
     attention.pruned_heads = attention.pruned_heads | numbers
-    attention.self = no_heads(attention.self.attention_head_size)
-    attention.output.dense = bias_alone(attention.output.dense.bias.data)
+    if not len(left):
+        attention.self = no_heads(own.attention_head_size)
+        attention.output.dense = bias_alone(attention.output.dense.bias.data)
+        return
+    own.query, own.key, own.value = (prune_linear_layer(each, left) for each in (own.query, own.key, own.value))
+    attention.output.dense = prune_linear_layer(attention.output.dense, left, dim=1)
+    own.num_attention_heads, own.all_head_size = len(left) // own.attention_head_size, len(left)
 
 
 def _replace_ffn(layer: Any, up: nn.Linear, down: nn.Linear) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from qa_backends.checkpoints.architectures import Architecture, Block
-from qa_backends.checkpoints.emptied import bias_alone, no_columns
+from qa_backends.checkpoints.emptied import bias_alone, no_columns, places_without
 
 if TYPE_CHECKING:
     import torch
@@ -45,11 +45,17 @@ class DistilBert(Architecture):
 
 
 def _remove_heads(layer: Any, numbers: set[int]) -> None:
-    attention = layer.attention
-    if len(numbers) < attention.n_heads:
-        attention.prune_heads(numbers)
-    else:
-        layer.attention = _no_heads(attention, numbers)
+    from transformers.pytorch_utils import prune_linear_layer
+
+    own = layer.attention
+    left = places_without(own.n_heads, own.attention_head_size, numbers, frozenset(own.pruned_heads))
+    if not len(left):
+        layer.attention = _no_heads(own, numbers)
+        return
+    own.q_lin, own.k_lin, own.v_lin = (prune_linear_layer(each, left) for each in (own.q_lin, own.k_lin, own.v_lin))
+    own.out_lin = prune_linear_layer(own.out_lin, left, dim=1)
+    own.n_heads, own.dim = len(left) // own.attention_head_size, len(left)
+    own.pruned_heads = own.pruned_heads | numbers
 
 
 def _no_heads(attention: Any, numbers: set[int]) -> nn.Module:

@@ -26,6 +26,8 @@ from qa_backends.web.shared.palette import OFFERED, PINNED, colour, luminance
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from qa_backends.measure.results.records import BenchmarkRecord
+
 EVIL = "<img src=x onerror=alert(1)>"
 
 
@@ -42,6 +44,13 @@ def asked(tokens: int, **ms: float) -> Asked:
 def every_chart() -> list[Any]:
     drawn = [each for log in (False, True) for each in charts.drawn(ROWS, 128, log=log)]
     return [*drawn, visit([asked(40, baseline=10.0)], shipped_benchmark()), visit([], None)]
+
+
+def shipped_rows(name: str) -> list[BenchmarkRecord]:
+    """Of one backend, at batches of one."""
+    found = shipped_benchmark()
+    assert found is not None
+    return [each for each in found.rows if (each.name, each.batch) == (name, 1) and each.tokens is not None]
 
 
 def lines(figure: Any) -> dict[str, tuple[list[float], list[float]]]:
@@ -132,6 +141,13 @@ def test_before_anybody_asked_the_visit_is_a_sentence_without_axes() -> None:
     assert not figure.data and "Ask something" in figure.layout.title.text
     assert figure.layout.xaxis.visible is figure.layout.yaxis.visible is False
     assert figure.layout.height < 100
+
+
+def test_the_shipped_line_is_seen_whole_as_far_as_the_chart_goes() -> None:
+    at = {each.tokens: each.p50_ms for each in shipped_rows("baseline")}
+    figure = visit([asked(300, baseline=1.0)], shipped_benchmark())
+    assert at[256] < at[384], "it rises through the chart's end"
+    assert figure.layout.yaxis.range[1] >= at[256] + (at[384] - at[256]) * (300 - 256) / (384 - 256)
 
 
 def test_the_visit_has_a_dot_a_question_a_line_a_backend_and_the_shipped_benchmark_behind() -> None:

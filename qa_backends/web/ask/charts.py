@@ -6,6 +6,8 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from qa_backends.measure.benchmark.contestants import EQUAL
 from qa_backends.web.shared.charts import axis_title, plain, sentence
 from qa_backends.web.shared.lines import Axis, Line, chart, coinciding, ring, stripes
@@ -56,7 +58,7 @@ def visit(asked: Sequence[Asked], shipped: Benchmark | None) -> go.Figure:
     across = Axis.level(max(LEAST_TOKENS, *(each.tokens for each in asked)))
     up = Axis.up(
         [ms for each in asked for ms in each.latencies_ms.values()]
-        + [ms for line in recorded for tokens, ms in line if tokens <= across.high]
+        + [ms for line in recorded for ms in _up_to(across.high, line)]
     )
     said = "pale: measured with the app, on its own machine" if any(recorded) else ""
     figure = chart(TITLE, said, lines, across, up, " ms")
@@ -93,6 +95,14 @@ def _recorded(key: Key, shipped: Benchmark | None) -> list[tuple[int, float]]:
         if (each.backend, each.device) == (f"{family}/{backend}", device)
         and each.tokens is not None and each.order == EQUAL and each.batch == 1
     )  # fmt: skip
+
+
+def _up_to(most: float, line: Sequence[tuple[int, float]]) -> list[float]:
+    """What a line goes through up to so many tokens, its place there included where it goes on."""
+    inside = [ms for tokens, ms in line if tokens <= most]
+    if not inside or len(inside) == len(line):
+        return inside
+    return [*inside, float(np.interp(most, [tokens for tokens, _ in line], [ms for _, ms in line]))]
 
 
 def _draw_behind(figure: go.Figure, backend: str, recorded: Sequence[tuple[int, float]]) -> None:

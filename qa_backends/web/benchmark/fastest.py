@@ -10,12 +10,13 @@ import gradio as gr
 
 from qa_backends import catalog
 from qa_backends.errors import InputError, QAError
-from qa_backends.limits import DEVICE_TITLES, devices
+from qa_backends.limits import devices
 from qa_backends.measure.benchmark.plan import LENGTHS
 from qa_backends.measure.recommend.recommend import recommend
 from qa_backends.measure.recommend.search import Search
 from qa_backends.measure.recommend.wish import Wish
 from qa_backends.web.benchmark import found
+from qa_backends.web.shared.choices import place_of
 from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.stops import Stops
 from qa_backends.web.shared.widgets import CODE_BOX, PRIVATE, Changes
@@ -137,8 +138,7 @@ class Fastest:
 
 def _title(family: str, chosen: list[str]) -> str:
     """Which backends are searched, on which device."""
-    of, device = catalog.family(family).title, DEVICE_TITLES[(chosen or ["cpu"])[0]]
-    return f"Which one should I use? Find the fastest on this machine · {of} · {device}"
+    return f"Which one should I use? Find the fastest on this machine · {place_of(family, (chosen or ['cpu'])[0])}"
 
 
 def _wish(

@@ -65,7 +65,12 @@ def said(backends: list[str], family: str, device: str) -> str:
     """What is chosen, in a line: "Baseline, Pruned · MiniLM · CPU"."""
     titles = [each.title for each in catalog.offered(catalog.family(family)) if each.name in backends]
     shown = " + ".join(titles) if len(titles) <= 2 else f"{len(titles)} backends"
-    return " · ".join([shown or "No backend", catalog.family(family).title.partition(",")[0], DEVICE_TITLES[device]])
+    return f"{shown or 'No backend'} · {place_of(family, device)}"
+
+
+def place_of(family: str, device: str) -> str:
+    """As in "MiniLM · CPU"."""
+    return f"{catalog.family(family).title.partition(',')[0]} · {DEVICE_TITLES[device]}"
 
 
 def offer(family: str, device: str | None, chosen: list[str]) -> Any:

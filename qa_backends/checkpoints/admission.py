@@ -74,7 +74,7 @@ def _check_described(config: dict[str, Any], shapes: dict[str, list[int]]) -> No
         with torch.device("meta"):  # which has shapes and no memory
             described = architecture.model(config, "eager").state_dict()
         architecture.reads(config)
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
         raise InputError(f"Its config.json does not describe a model ({error}). Save the model again.") from error
     there = {named(name, architecture): shape for name, shape in shapes.items()}
     for name, weight in described.items():

@@ -49,9 +49,8 @@ def show(value: dict[str, Any] | list[dict[str, Any]]) -> None:
 
 
 def table_of(*heads: str) -> Table:
-    """A table whose first column, of names to copy, is never cut off."""
-    first, *others = heads
-    return Table(Column(first, no_wrap=True, overflow="fold"), *others)
+    """A table that cuts nothing off: what is too long for its column goes on in the next line."""
+    return Table(*(Column(each, overflow="fold") for each in heads))
 
 
 def say(message: str) -> None:

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
 
 TOKENS = 32
 """Lengths are padded to a multiple of so many."""
+POSITIONS = 512
+"""Of most models; those that number fewer read windows of fewer tokens."""
 
 
-def padded(feeds: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
-    """A model's inputs ``[n_windows, seq_len]`` with tokens behind them that no other attends to."""
+def padded(feeds: Mapping[str, np.ndarray[Any, Any]], most: int) -> dict[str, np.ndarray[Any, Any]]:
+    """A model's inputs ``[n_windows, seq_len]`` with tokens behind them that no other attends to, ``most`` in all."""
     seq_len = next(iter(feeds.values())).shape[1]
-    return {name: np.pad(array, ((0, 0), (0, -seq_len % TOKENS))) for name, array in feeds.items()}
+    behind = min(-seq_len % TOKENS, most - seq_len)
+    return {name: np.pad(array, ((0, 0), (0, behind))) for name, array in feeds.items()}

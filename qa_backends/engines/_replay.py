@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qa_backends.contract import SpanLogits
-from qa_backends.engines._buckets import padded
+from qa_backends.engines._buckets import POSITIONS, padded
 from qa_backends.engines._onnx import OUTPUTS
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Replay:
 
     def run(self, feeds: Mapping[str, np.ndarray[Any, Any]]) -> SpanLogits:
         """Logits of inputs ``[n_windows, seq_len]``; computed is a length of few."""
-        seq_len, wide = next(iter(feeds.values())).shape[1], padded(feeds)
+        seq_len, wide = next(iter(feeds.values())).shape[1], padded(feeds, POSITIONS)
         n_windows, length = next(iter(wide.values())).shape
         shape = (n_windows, length)
         bound = self._recorded.get(shape) or self._bind(shape, feeds)

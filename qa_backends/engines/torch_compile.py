@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, ClassVar
 
+from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.contract import SpanLogits
 from qa_backends.engines._buckets import padded
 from qa_backends.engines._torch import Run, TorchEngine
@@ -38,6 +39,7 @@ class TorchCompile(TorchEngine):
     def prepared(self, model: PreTrainedModel) -> Run:
         import torch
 
+        self._positions = architecture_of(model.config).max_tokens(model.config.to_dict())
         mode = "reduce-overhead" if self._device.type == "cuda" else None  # on a GPU: recorded as CUDA graphs
         # Isolated: else all models compiled in a process share eight programs, and the ninth would not be compiled.
         compiled: Run = torch.compile(  # type: ignore[call-overload]  # torch's stubs leave the last argument out
@@ -51,5 +53,5 @@ class TorchCompile(TorchEngine):
         """On a GPU every shape is recorded as a graph of its own, so lengths are few there."""
         if self._device.type == "cpu":
             return super().forward(windows)
-        found = self._logits(padded(windows.inputs(self._inputs)))
+        found = self._logits(padded(windows.inputs(self._inputs), self._positions))
         return SpanLogits(found.start[:, : windows.seq_len], found.end[:, : windows.seq_len], computed=found.shape)

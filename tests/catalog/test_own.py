@@ -112,10 +112,15 @@ def test_a_pruned_model_is_taken_whatever_its_layers_lost(kind: str, tmp_path: P
     assert one == other and "text=" in one
 
 
-def test_heads_that_there_are_not_cannot_be_gone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pruned", "said"), [({"0": [HEADS + 3]}, rf"there are no heads \[{HEADS + 3}\] to remove"), ({"9": [0]}, "")]
+)
+def test_heads_and_layers_that_there_are_not_cannot_be_gone(
+    pruned: dict[str, list[int]], said: str, tmp_path: Path
+) -> None:
     folder = checkpoint_of("bert", tmp_path / "pruned", pruned_heads={0: [1]})
-    changed(folder, pruned_heads={"0": [HEADS + 3]})
-    with pytest.raises(InputError, match=rf"there are no heads \[{HEADS + 3}\] to remove"):
+    changed(folder, pruned_heads=pruned)
+    with pytest.raises(InputError, match=rf"config.json does not describe a model .*{said}"):
         catalog.adopt(str(folder), UNWATCHED, folders=True)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from helpers import random_bert
 
+from qa_backends.engines._buckets import padded
 from qa_backends.engines.torch_compile import COMPILED, TorchCompile
 
 if TYPE_CHECKING:
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
 
 LOADS = 6
 """More than half of the eight programs that PyTorch keeps of one function."""
+
+
+def test_padding_ends_where_the_models_positions_do() -> None:
+    feeds = {"input_ids": np.ones((2, 70), dtype=np.int64)}
+    lengths = [next(iter(padded(feeds, most).values())).shape for most in (512, 80, 70)]
+    assert lengths == [(2, 96), (2, 80), (2, 70)]
 
 
 def test_a_model_that_is_loaded_late_is_compiled_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

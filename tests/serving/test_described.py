@@ -31,7 +31,7 @@ def test_schemathesis_finds_nothing(
     with serving(Runtime(), small_family, [MOODY]) as client:
         described = client.get("/openapi.json").json()
         # Of names made up at random none is served; with these two, bodies reach the models as well.
-        described["components"]["schemas"]["Asked"]["properties"]["backend"]["enum"] = [SMALL, "nobody"]
+        described["components"]["schemas"]["AnswerRequest"]["properties"]["backend"]["enum"] = [SMALL, "nobody"]
         narrowed = tmp_path / "openapi.json"
         narrowed.write_text(json.dumps(described))
         done = subprocess.run(

@@ -94,6 +94,7 @@ def test_the_lines_that_repeat_what_ships_read_every_data_set_by_every_backend(t
     names = {sha256_of(each): each for each in TITLES}
     assert data_and_backend == {(names[each.data_sha256], each.name) for each in shipped()}
     assert len(calls) == len(shipped())
+    assert shipped_commands([]) == "", "of a family of which nothing was measured"
 
 
 def test_a_stop_while_the_questions_are_downloaded_gives_the_buttons_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,5 +73,8 @@ def said_of(backends: list[str], family: str, device: str, data: str, limit: flo
 
 
 def shipped_commands(records: Sequence[QualityRecord]) -> str:
-    """The lines that repeat what ships: every data set was read by the same backends."""
+    """The lines that repeat what ships: every data set was read by the same backends. None of a family of which nothing
+    was measured."""
+    if not records:
+        return ""
     return commands([each for each in records if each.data_sha256 == records[0].data_sha256], *TITLES)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from textwrap import dedent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from helpers import QUESTION, TEXT
 
@@ -52,6 +54,23 @@ ENGINE = """
             super().close()
             del self.weights
 """
+LOOKING = """
+    import gc
+
+    import numpy as np
+
+    from qa_backends.engines.fake import Fake
+
+
+    class Looking(Fake):
+        short = "looking"
+
+        def load(self, artefact, device):
+            super().load(artefact, device)
+            self.weights = np.ones((64, 2**20), dtype=np.uint8)
+            gc.collect()
+            self.seen = len(gc.get_objects())
+"""
 PACKAGE = """
     import time
 
@@ -81,6 +100,22 @@ def test_loading_costs_the_time_and_memory_of_the_backend_and_not_of_its_package
         whole_s = time.perf_counter() - began
     assert 0.3 <= cost.load_s < whole_s - 1.5
     assert cost.memory_bytes == pytest.approx(128 * MIB, rel=0.1)
+
+
+def test_what_is_there_already_is_neither_freed_nor_looked_at_while_a_backend_is_loaded(
+    small_family: Family, add_engine: AddFile
+) -> None:
+    add_engine("looking", LOOKING)
+    garbage: list[object] = [np.ones((256, 2**20), dtype=np.uint8)]
+    garbage.append(garbage)
+    kept: list[list[int]] = [[each] for each in range(100_000)]
+    del garbage
+    runtime = Runtime()
+    with runtime.turn("cpu"):
+        found: Any = runtime.get(small_family, Backend("baseline", "checkpoint", "looking"), "cpu")
+    assert found.cost.memory_bytes == pytest.approx(64 * MIB, rel=0.1)
+    assert found.engine.seen < len(kept)
+    assert len(gc.get_objects()) > len(kept), "all of it is looked at again"
 
 
 @pytest.mark.usefixtures("heavy")

@@ -20,6 +20,7 @@ from qa_backends.runtime import Runtime
 from qa_backends.web.accuracy import html
 from qa_backends.web.accuracy.shown import OWN_FILE, said_of, shipped, shipped_commands
 from qa_backends.web.accuracy.tab import AccuracyTab
+from qa_backends.web.page import build_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,6 +112,11 @@ def test_a_stop_while_the_questions_are_downloaded_gives_the_buttons_back(monkey
     shown = {getattr(widget, "elem_id", ""): update for widget, update in last.items()}
     assert "no backend was finished" in shown["qa-accuracy-progress"]
     assert shown["qa-accuracy-start"].interactive and not shown["qa-accuracy-stop"].visible
+
+
+def test_the_page_of_a_family_of_which_nothing_was_measured_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QA_FAMILY", "bert-large")
+    assert build_page(Runtime()).fns
 
 
 def test_what_is_chosen_is_said_in_a_line() -> None:

@@ -78,6 +78,11 @@ class Family:
         return bool(self.own) or not any(source.remote for _, source in self.checkpoints)
 
     @property
+    def short(self) -> str:
+        """What its title begins with, as in "MiniLM"."""
+        return self.title.partition(",")[0]
+
+    @property
     def smallest(self) -> str:
         """The name of its last checkpoint."""
         return self.checkpoints[-1][0]

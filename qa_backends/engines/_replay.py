@@ -1,8 +1,8 @@
 """CUDA graphs: a forward call is recorded once for each shape, and then replayed without launching kernel by kernel.
 
 A small model's kernels take less time than launching them does. A recording holds for one shape and one place in
-memory, so each shape has inputs and outputs of its own (onnxruntime's documentation, CUDA
-execution provider, "Using CUDA Graphs").
+memory, so each shape has inputs and outputs of its own (onnxruntime's documentation, CUDA execution provider, "Using
+CUDA Graphs").
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ class Replay:
     def run(self, feeds: Mapping[str, np.ndarray[Any, Any]]) -> SpanLogits:
         """Logits of inputs ``[n_windows, seq_len]``; computed is a length of few."""
         seq_len, wide = next(iter(feeds.values())).shape[1], padded(feeds, POSITIONS)
-        n_windows, length = next(iter(wide.values())).shape
-        shape = (n_windows, length)
+        shape = next(iter(wide.values())).shape
         bound = self._recorded.get(shape) or self._bind(shape, feeds)
         for name, array in wide.items():
             bound.inputs[name].update_inplace(array)

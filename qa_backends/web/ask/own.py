@@ -102,5 +102,5 @@ class OwnModel:
             self._turns.release()
 
 
-def _choices(count: int) -> list[Any]:
-    return [gr.Radio(family_choices()) for _ in range(count)]
+def _choices(tabs: int) -> list[Any]:
+    return [gr.Radio(family_choices()) for _ in range(tabs)]

@@ -33,7 +33,7 @@ def verdict(search: Search) -> str:
         return problem(said) if said else ""
     here = search.candidate(search.advised).here
     checked = f" Answers were checked on {here.n} of the app's own questions." if here else ""
-    what = f"{search.wish.of.title.partition(',')[0]}, {search.wish.raced_on}"
+    what = f"{search.wish.of.short}, {search.wish.raced_on}"
     timed = f"Timed: {what}, on {search.machine.sentence(search.wish.device)}.{checked}"
     return f'<div class="qa-verdict" role="status"><p>{escape(said)}</p><p class="qa-status">{escape(timed)}</p></div>'
 

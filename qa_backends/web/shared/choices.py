@@ -70,7 +70,7 @@ def said(backends: list[str], family: str, device: str) -> str:
 
 def place_of(family: str, device: str) -> str:
     """As in "MiniLM · CPU"."""
-    return f"{catalog.family(family).title.partition(',')[0]} · {DEVICE_TITLES[device]}"
+    return f"{catalog.family(family).short} · {DEVICE_TITLES[device]}"
 
 
 def offer(family: str, device: str | None, chosen: list[str]) -> Any:

@@ -155,7 +155,7 @@ def _speed(search: Search, best: Candidate) -> str:
     if ratio is None:
         return f"{best.whole_ms:.1f} ms for {search.wish.raced_on}"
     if ratio.tie:
-        return f"as fast as the transformers pipeline {str(ratio).removeprefix('tie ')}"
+        return f"as fast as the transformers pipeline {ratio.bracketed()}"
     return f"{ratio} the speed of the transformers pipeline"
 
 
@@ -166,7 +166,7 @@ def _quality(best: Candidate) -> str:
 
 def _tie(search: Search, best: Candidate) -> str:
     others = [search.candidate(name) for name in search.tied if name != best.name]
-    named = "; ".join(f"{each.title} {str(each.behind).removeprefix('tie ')}" for each in others)
+    named = "; ".join(f"{each.title} {each.behind.bracketed()}" for each in others if each.behind)
     lighter = all(best.lighter_than(each) for each in others)
     why = "it takes less memory" if lighter else "no other takes clearly less memory"
     return f"It is a tie with {named}, {best.turns} turns of each; {why}."

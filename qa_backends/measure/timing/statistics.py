@@ -61,9 +61,7 @@ class Ratio:
 
     def __str__(self) -> str:
         """As in "3.4× [3.2–3.6]", "1.04× [1.01–1.08]" or "tie [0.97–1.02]"."""
-        digits = self._shown_digits()
-        interval = f"[{self.low:.{digits}f}–{self.high:.{digits}f}]"
-        return f"tie {interval}" if self.tie else f"{self.figure()} {interval}"
+        return f"{'tie' if self.tie else self.figure()} {self.bracketed()}"
 
     @property
     def narrow(self) -> bool:
@@ -78,6 +76,11 @@ class Ratio:
     def figure(self) -> str:
         """Only the value, as in "3.4×"."""
         return f"{self.value:.{self._shown_digits()}f}×"
+
+    def bracketed(self) -> str:
+        """Only the interval, as in "[3.2–3.6]"."""
+        digits = self._shown_digits()
+        return f"[{self.low:.{digits}f}–{self.high:.{digits}f}]"
 
     def interval(self) -> str:
         """Only the interval, as in "3.2 to 3.6"."""

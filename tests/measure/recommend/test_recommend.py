@@ -19,7 +19,7 @@ from qa_backends.measure.recommend.recommend import recommend
 from qa_backends.measure.recommend.search import Search, advice
 from qa_backends.measure.recommend.wish import Wish
 from qa_backends.measure.results.shipped import shipped_quality
-from qa_backends.measure.timing.statistics import Difference
+from qa_backends.measure.timing.statistics import Difference, Ratio
 from qa_backends.runtime import loading
 from qa_backends.runtime.cost import LoadCost
 
@@ -143,6 +143,8 @@ def test_a_tie_is_said_as_one_and_the_smaller_is_advised(runtime: Runtime, offer
     found = recommend(runtime, replace(WISH, seconds=12))
     assert found.advised == "pruned-paced-5ms-again" and set(found.tied) == {"pruned-paced-5ms", found.advised}
     assert "It is a tie with Pruned, Paced, 5ms [" in advice(found) and "less memory" in advice(found)
+    found.candidate("pruned-paced-5ms").behind = Ratio(0.994, 0.990, 0.999, 73)
+    assert "tie with Pruned, Paced, 5ms [0.990–0.999], " in advice(found), "surely slower, by less than counts"
 
 
 def test_more_may_be_lost_where_more_is_allowed(runtime: Runtime, offer: Callable[..., None]) -> None:

@@ -15,6 +15,9 @@ from typer.testing import CliRunner
 
 from qa_backends.cli import app
 from qa_backends.paths import OWN_QUESTIONS
+from qa_backends.web.accuracy import tab as accuracy
+from qa_backends.web.benchmark import fastest
+from qa_backends.web.benchmark import tab as benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,6 +198,26 @@ def test_the_printed_commands_repeat_what_was_chosen(
         assert CliRunner().invoke(app, [*program[3:], *options], catch_exceptions=False).exit_code == 0
     repeated = json.loads((tmp_path / "accuracy.json").read_text())["rows"]
     assert {TITLES[row["backend"]]: [f"{row[key]:.1f}" for key in ("exact", "f1")] for row in repeated} == shown
+
+
+def test_after_an_error_that_nobody_foresaw_it_can_be_started_again(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("nobody foresaw this")
+
+    monkeypatch.setattr(accuracy, "evaluate_all", broken)
+    monkeypatch.setattr(benchmark, "sweep", broken)
+    monkeypatch.setattr(fastest, "recommend", broken)
+    for tab, work in (("Accuracy", "qa-accuracy"), ("Benchmark", "qa-bench"), ("", "qa-fastest")):
+        if tab:
+            open_tab(page, tab)
+        else:
+            page.click(f"#{work} > button")
+        page.click(f"#{work}-start")
+        page.wait_for_selector(f"#{work}-progress .qa-problem")
+        assert "Start it again" in page.locator(f"#{work}-progress").inner_text()
+        assert page.is_enabled(f"#{work}-start") and not page.is_visible(f"#{work}-stop")
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["desk", "phone"])

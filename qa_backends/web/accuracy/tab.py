@@ -23,7 +23,7 @@ from qa_backends.web.accuracy.shown import DATA, OWN_FILE, Shown, said_of, shipp
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, preselected
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
-from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.stops import Stops, startable_again
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE, Changes, Updates
 from qa_backends.web.shared.worker import Worker
 
@@ -131,8 +131,9 @@ class AccuracyTab:
         outputs = [self._measured, self._progress, self._start, self._stop, self._caption, self._table, self._json,
                    self._csv, self._predictions, self._choice, self._one, self._other, self._differing,
                    self._command]  # fmt: skip
-        self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="accuracy",
-                          concurrency_limit=16, **PRIVATE)  # fmt: skip
+        work = self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="accuracy",
+                                 concurrency_limit=16, **PRIVATE)  # fmt: skip
+        startable_again(work, self._start, self._stop, self._progress)
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
         for compared in (self._one, self._other):
             compared.input(self.show, [self._measured, self._one, self._other], self._differing, **FOLLOWED)

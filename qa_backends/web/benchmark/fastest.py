@@ -18,7 +18,7 @@ from qa_backends.measure.recommend.wish import Wish
 from qa_backends.web.benchmark import found
 from qa_backends.web.shared.choices import place_of
 from qa_backends.web.shared.html import idle, problem, running
-from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.stops import Stops, startable_again
 from qa_backends.web.shared.widgets import CODE_BOX, PRIVATE, Changes
 from qa_backends.web.shared.worker import Worker
 
@@ -78,10 +78,11 @@ class Fastest:
         """Searches among the backends of the family, on the first of the chosen devices."""
         wishes: list[Any] = [self._loss, self._memory, self._batch, self._seconds, self._lengths]
         outputs = [self._progress, self._start, self._stop, self._verdict, self._chart, self._table, self._command]
-        self._start.click(
+        work = self._start.click(
             self.start, [family, chosen, *wishes], outputs, trigger_mode="once", concurrency_id="fastest",
             concurrency_limit=SEARCHES_AT_ONCE, **PRIVATE,
         )  # fmt: skip
+        startable_again(work, self._start, self._stop, self._progress)
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
         gr.on([family.change, chosen.change], lambda *values: gr.Accordion(label=_title(*values)), [family, chosen],
               self._whole, queue=False, **PRIVATE)  # fmt: skip

@@ -24,7 +24,7 @@ from qa_backends.web.benchmark.fastest import Fastest
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, preselected
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
-from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.stops import Stops, startable_again
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE, Changes
 from qa_backends.web.shared.worker import Worker
 
@@ -187,8 +187,9 @@ class BenchmarkTab:
             self._own, self._progress, self._start, self._stop, *self._charts, self._to_fill, self._table, self._view,
             self._at, self._names, self._caption, self._command, self._json, self._csv, self._comparison,
         ]  # fmt: skip
-        self._start.click(self.start, [self._log, *chosen], outputs, trigger_mode="once", concurrency_id="bench",
-                          concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE)  # fmt: skip
+        work = self._start.click(self.start, [self._log, *chosen], outputs, trigger_mode="once", concurrency_id="bench",
+                                 concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE)  # fmt: skip
+        startable_again(work, self._start, self._stop, self._progress)
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
         self.family.input(
             lambda family, chosen: offer(family, None, chosen),

@@ -1,4 +1,4 @@
-"""What ends a visitor's own work in a tab, whoever else works there."""
+"""What ends a visitor's own work in a tab, whoever else works there, and what lets it be started again."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
+from qa_backends.web.shared.html import problem
+from qa_backends.web.shared.widgets import PRIVATE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
+
+    from gradio.events import Dependency
 
     from qa_backends.web.shared.widgets import Updates
 
 DRAWN_WITHIN_S = 0.5
 """Who is to end finds out before the next drawing; what is being drawn is handed over by then."""
+
+
+UNFORESEEN = "This failed in a way that the app did not expect; its log says how. Start it again, or choose less of it."
 
 
 class Stops:
@@ -78,3 +86,11 @@ class Stops:
             self.over(request, stop)
         if stop.is_set():
             yield tuple(gr.skip() for _ in drawing)
+
+
+def startable_again(work: Dependency, start: gr.Button, stop: gr.Button, progress: gr.HTML) -> None:
+    """After an error that nobody translated, of which Gradio's page would say no more than that there was one."""
+    work.failure(
+        lambda: (gr.Button(interactive=True), gr.Button(visible=False), problem(UNFORESEEN)),
+        None, [start, stop, progress], queue=False, **PRIVATE,
+    )  # fmt: skip

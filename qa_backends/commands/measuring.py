@@ -67,17 +67,17 @@ def evaluate(
     from qa_backends.runtime import Runtime
 
     of, chosen = catalog.resolve(backend, family)
-    asked = EvaluationTask(of, pick_device(device), data_set(data, watched), limit, seed)
-    questions = scoring.sample(asked.data.questions, limit, seed)
+    task = EvaluationTask(of, pick_device(device), data_set(data, watched), limit, seed)
+    questions = scoring.sample(task.data.questions, limit, seed)
     baseline = _predictions(against, questions) if against else None
     runtime = Runtime(progress=watched)
-    runtime.make_ready(of, chosen, asked.device, watched)
-    with runtime.turn(asked.device):
-        ran = runtime.get(of, chosen, asked.device).ran
+    runtime.make_ready(of, chosen, task.device, watched)
+    with runtime.turn(task.device):
+        ran = runtime.get(of, chosen, task.device).ran
     with bar("questions", len(questions)) as advance:
-        answers = scoring.through(runtime, of, chosen, asked.device, watched)
+        answers = scoring.through(runtime, of, chosen, task.device, watched)
         scored, seconds = scoring.evaluate(answers, questions, lambda done, _of: advance(done))
-    record = quality_record(asked, chosen, ran, scoring.figures(scored, seconds, baseline))
+    record = quality_record(task, chosen, ran, scoring.figures(scored, seconds, baseline))
     if predictions:
         write_whole(predictions, json.dumps(scoring.answers_by_id(scored), ensure_ascii=False) + "\n")
     if save:

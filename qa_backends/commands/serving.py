@@ -105,9 +105,9 @@ def load(
     from qa_backends.serving.load.servers import Target
 
     of, chosen = catalog.resolve(backend, family)
-    asked = Target(Runtime(progress=watched), of, chosen, pick_device(device), triton_environment)
+    target = Target(Runtime(progress=watched), of, chosen, pick_device(device), triton_environment)
     found = measure(
-        asked, lengths=numbers("--lengths", lengths), tokens=tokens, clients=numbers("--clients", clients), runs=runs,
+        target, lengths=numbers("--lengths", lengths), tokens=tokens, clients=numbers("--clients", clients), runs=runs,
         seconds=seconds, progress=watched,
     )  # fmt: skip
     for each in found.left_out:

@@ -131,8 +131,8 @@ def test_a_server_is_measured_beside_the_direct_call(runtime: Runtime, monkeypat
     monkeypatch.setattr(measuring, "WAYS", WAYS[:1])
     monkeypatch.setattr(measuring, "SETTLING_S", 1)
     backend = catalog.backend("pruned-ort-fp16")
-    asked = Target(runtime, catalog.family("minilm"), backend, "cpu", None)
-    found = measure(asked, lengths=(32,), tokens=64, clients=(1, 4), runs=3, seconds=2, progress=UNWATCHED)
+    target = Target(runtime, catalog.family("minilm"), backend, "cpu", None)
+    found = measure(target, lengths=(32,), tokens=64, clients=(1, 4), runs=3, seconds=2, progress=UNWATCHED)
     (own,) = found.own
     assert own.way == REST and len(own.samples_ms) == len(own.direct_samples_ms) == 3
     assert min(own.samples_ms) > min(own.direct_samples_ms), "the server's answers hold the direct call's work"
@@ -147,12 +147,12 @@ def test_a_server_is_measured_beside_the_direct_call(runtime: Runtime, monkeypat
 @pytest.mark.slow
 def test_a_server_that_fails_is_counted_as_failing(runtime: Runtime, tmp_path: Path) -> None:
     """As one that is not asked what it serves."""
-    asked = Target(runtime, catalog.family("minilm"), catalog.backend("pruned-ort-fp16"), "cpu", None)
-    texts = measuring.queries_of_length(runtime.reader(asked.family), measuring.own_questions(), 32, 4)
+    target = Target(runtime, catalog.family("minilm"), catalog.backend("pruned-ort-fp16"), "cpu", None)
+    texts = measuring.queries_of_length(runtime.reader(target.family), measuring.own_questions(), 32, 4)
     (way, _), *_ = WAYS
-    with measuring.started(way, asked, tmp_path) as url:
+    with measuring.started(way, target, tmp_path) as url:
         requests = tmp_path / "requests.json"
-        wrong = measuring._requests(way, replace(asked, backend=catalog.backend("pruned")), texts)
+        wrong = measuring._requests(way, replace(target, backend=catalog.backend("pruned")), texts)
         requests.write_text(json.dumps([*wrong]), encoding="utf-8")
         found = measuring._load(measuring.Server(way, url, requests), 2, 1)
     assert found.requests == 0 and found.failures > 0

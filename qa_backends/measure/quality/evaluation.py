@@ -79,7 +79,7 @@ class EvaluationTask:
 
 def evaluate_all(
     runtime: Runtime,
-    asked: EvaluationTask,
+    task: EvaluationTask,
     backends: Sequence[Backend],
     *,
     emit: Emit = lambda _: None,
@@ -92,7 +92,7 @@ def evaluate_all(
     Raises:
         QAError: the family's tokenizer cannot be had.
     """
-    evaluating = _Evaluating(runtime, asked, len(backends), emit, stopped)
+    evaluating = _Evaluating(runtime, task, len(backends), emit, stopped)
     evaluating.run(catalog.ladder(backends))
     return evaluating.state
 
@@ -101,14 +101,14 @@ class _Evaluating:
     """One evaluation: what it reads, and how far it is."""
 
     def __init__(
-        self, runtime: Runtime, asked: EvaluationTask, backends: int, emit: Emit, stopped: Callable[[], bool]
+        self, runtime: Runtime, task: EvaluationTask, backends: int, emit: Emit, stopped: Callable[[], bool]
     ) -> None:
-        self._runtime, self._asked, self._emit = runtime, asked, emit
-        self._questions = scoring.sample(asked.data.questions, asked.limit, asked.seed)
+        self._runtime, self._task, self._emit = runtime, task, emit
+        self._questions = scoring.sample(task.data.questions, task.limit, task.seed)
         self._progress = Progress(self._tell, stopped)
         self._baseline: list[str] | None = None
         self._began = time.perf_counter()
-        self.state = Evaluation(asked.data.name, of=len(self._questions) * backends)
+        self.state = Evaluation(task.data.name, of=len(self._questions) * backends)
 
     def _tell(self, status: str) -> None:
         self.state.status = status
@@ -116,14 +116,14 @@ class _Evaluating:
 
     def run(self, backends: Sequence[Backend]) -> None:
         with suppress(Cancelled):
-            self._runtime.download(self._asked.family, backends, self._progress)
+            self._runtime.download(self._task.family, backends, self._progress)
             for each in backends:
                 self._measure(each)
         self._tell("")
 
     def _measure(self, backend: Backend) -> None:
         """One backend on all the questions; one that cannot run is left out."""
-        asked, before = self._asked, self.state.done
+        task, before = self._task, self.state.done
 
         def done(count: int, of: int) -> None:
             self.state.done = before + count
@@ -135,11 +135,11 @@ class _Evaluating:
 
         self._progress.check()
         try:
-            self._runtime.make_ready(asked.family, backend, asked.device, self._progress)
-            with self._runtime.turn(asked.device, self._progress) as turn:
-                ran = self._runtime.get(asked.family, backend, asked.device, turn.progress).ran
+            self._runtime.make_ready(task.family, backend, task.device, self._progress)
+            with self._runtime.turn(task.device, self._progress) as turn:
+                ran = self._runtime.get(task.family, backend, task.device, turn.progress).ran
             self._progress.say(f"{backend.title}: reading the first questions …")
-            answers = scoring.through(self._runtime, asked.family, backend, asked.device, self._progress)
+            answers = scoring.through(self._runtime, task.family, backend, task.device, self._progress)
             scored, seconds = scoring.evaluate(answers, self._questions, done)
         except QAError as error:
             self.state.left_out.append(LeftOut(backend.name, "", str(error)))
@@ -147,21 +147,21 @@ class _Evaluating:
             return
         if backend.name == catalog.BASELINE:
             self._baseline = [each.answer.text for each in scored]
-        found = quality_record(asked, backend, ran, scoring.figures(scored, seconds, self._baseline))
+        found = quality_record(task, backend, ran, scoring.figures(scored, seconds, self._baseline))
         self.state.results.append(Evaluated(backend, found, tuple(scored)))
 
 
-def quality_record(asked: EvaluationTask, backend: Backend, ran: Ran, found: Figures) -> QualityRecord:
+def quality_record(task: EvaluationTask, backend: Backend, ran: Ran, found: Figures) -> QualityRecord:
     """One backend's quality as it stands in a results file and in ``evaluate --json``."""
     values = {each.name: getattr(found, each.name) for each in fields(found)}
     return QualityRecord(
-        backend=f"{asked.family.name}/{backend.name}",
-        checkpoint=checkpoint_hash(asked.family, backend),
-        device=asked.device,
-        data=asked.data.name,
-        data_sha256=asked.data.sha256,
-        limit=asked.limit,
-        seed=asked.seed,
+        backend=f"{task.family.name}/{backend.name}",
+        checkpoint=checkpoint_hash(task.family, backend),
+        device=task.device,
+        data=task.data.name,
+        data_sha256=task.data.sha256,
+        limit=task.limit,
+        seed=task.seed,
         ran=ran,
         machine=this_machine(),
         **values,

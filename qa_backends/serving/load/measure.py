@@ -67,7 +67,7 @@ SETTLING_S = 3
 
 
 def measure(
-    asked: Target, *, lengths: Sequence[int], tokens: int, clients: Sequence[int], runs: int, seconds: int,
+    target: Target, *, lengths: Sequence[int], tokens: int, clients: Sequence[int], runs: int, seconds: int,
     progress: Progress,
 ) -> Serving:  # fmt: skip
     """Every way that can be measured here; ``tokens`` is the length of the questions under load.
@@ -77,21 +77,21 @@ def measure(
     Raises:
         BackendUnavailable, BackendFailed: the backend itself cannot run here.
     """
-    groups, left_out = _possible(asked)
+    groups, left_out = _possible(target)
     own: list[OwnCost] = []
     load: list[Load] = []
-    with asked.runtime.turn(asked.device) as turn:
-        reader = asked.runtime.reader(asked.family)
+    with target.runtime.turn(target.device) as turn:
+        reader = target.runtime.reader(target.family)
         of_length = {each: queries_of_length(reader, own_questions(), each, TEXTS) for each in (*lengths, tokens)}
         progress.say("measuring batches …")
-        batches = _batches(turn, asked, of_length[tokens])
+        batches = _batches(turn, target, of_length[tokens])
         for group in groups:
             try:
                 with ExitStack() as running:
-                    servers = [_start(running, way, asked, of_length[tokens], progress) for way in group]
+                    servers = [_start(running, way, target, of_length[tokens], progress) for way in group]
                     for server in servers:
                         own += _own_costs(
-                            turn, server, asked, {each: of_length[each] for each in lengths}, runs, progress
+                            turn, server, target, {each: of_length[each] for each in lengths}, runs, progress
                         )
                     for many in clients:
                         for server in servers:
@@ -99,17 +99,19 @@ def measure(
                             load.append(_load(server, many, seconds))
             except QAError as error:  # what the other ways gave is kept
                 left_out.append(f"{', '.join(way.name for way in group)}: {error}")
-    return Serving(this_machine(), asked.name, asked.device, tokens, tuple(own), batches, tuple(load), tuple(left_out))
+    return Serving(
+        this_machine(), target.name, target.device, tokens, tuple(own), batches, tuple(load), tuple(left_out)
+    )
 
 
-def _possible(asked: Target) -> tuple[list[list[Way]], list[str]]:
+def _possible(target: Target) -> tuple[list[list[Way]], list[str]]:
     """The ways that can be measured here, those together that run at once, and why not the others."""
     lacking = {}
     if importlib.util.find_spec("ray") is None:
         lacking["ray"] = "Ray is not installed: pip install '.[ray]'"
-    if asked.triton_environment is None and shutil.which("tritonserver") is None:
+    if target.triton_environment is None and shutil.which("tritonserver") is None:
         lacking["triton"] = "there is no server on the path, and none was named: --triton-environment"
-    elif not asked.backend.portable:
+    elif not target.backend.portable:
         lacking["triton"] = "it cannot serve this backend; one on ONNX Runtime or OpenVINO it can"
     elif importlib.util.find_spec("tritonclient") is None:
         lacking["triton"] = f"its client is not installed: {Triton.install}"
@@ -127,46 +129,46 @@ class Server:
     requests: Path
 
 
-def _start(running: ExitStack, way: Way, asked: Target, queries: Sequence[Query], progress: Progress) -> Server:
+def _start(running: ExitStack, way: Way, target: Target, queries: Sequence[Query], progress: Progress) -> Server:
     """Starts what ``running`` ends."""
     progress.say(f"starting the server for {way.name} …")
     folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="load-")))
-    url = running.enter_context(started(way, asked, folder))
+    url = running.enter_context(started(way, target, folder))
     requests = folder / "requests.json"
-    requests.write_text(json.dumps([*_requests(way, asked, queries)]), encoding="utf-8")
+    requests.write_text(json.dumps([*_requests(way, target, queries)]), encoding="utf-8")
     return Server(way, url, requests)
 
 
-def _batches(turn: Turn, asked: Target, queries: Sequence[Query]) -> tuple[BatchPoint, ...]:
+def _batches(turn: Turn, target: Target, queries: Sequence[Query]) -> tuple[BatchPoint, ...]:
     """Sizes take turns, so that none has the machine at its best for itself."""
     taken = dict.fromkeys(BATCHES, 0.0)
     for number in range(ROUNDS + 1):
         for size in BATCHES:
             began = time.perf_counter()
             for first in range(0, TEXTS, size):
-                prepared = [turn.prepare(asked.family, each) for each in queries[first : first + size]]
-                turn.answer_all(asked.family, asked.backend, asked.runtime.reader(asked.family).join(prepared))
+                prepared = [turn.prepare(target.family, each) for each in queries[first : first + size]]
+                turn.answer_all(target.family, target.backend, target.runtime.reader(target.family).join(prepared))
             if number:  # the first round warms up
                 taken[size] += time.perf_counter() - began
     return tuple(BatchPoint(size, ROUNDS * TEXTS / seconds) for size, seconds in taken.items())
 
 
 def _own_costs(
-    turn: Turn, server: Server, asked: Target, queries: Mapping[int, Sequence[Query]], runs: int, progress: Progress
+    turn: Turn, server: Server, target: Target, queries: Mapping[int, Sequence[Query]], runs: int, progress: Progress
 ) -> list[OwnCost]:
     """At each length, where this way's is measured."""
     if not server.way.measures_own_cost:
         return []
     progress.say(f"asking {server.way.name} one question after another …")
-    return [_own_cost(turn, server, asked, length, found, runs) for length, found in queries.items()]
+    return [_own_cost(turn, server, target, length, found, runs) for length, found in queries.items()]
 
 
-def _own_cost(turn: Turn, server: Server, asked: Target, tokens: int, queries: Sequence[Query], runs: int) -> OwnCost:
+def _own_cost(turn: Turn, server: Server, target: Target, tokens: int, queries: Sequence[Query], runs: int) -> OwnCost:
     def direct(query: Query) -> None:
-        turn.answer(asked.family, asked.backend, turn.prepare(asked.family, query))
+        turn.answer(target.family, target.backend, turn.prepare(target.family, query))
 
     with httpx.Client(base_url=server.url, timeout=60) as client:
-        served = _served(turn, server.way, asked, client)
+        served = _served(turn, server.way, target, client)
         samples: dict[Callable[[Query], None], list[float]] = {served: [], direct: []}
         for number in range(-WARM_UP_RUNS, runs):
             for ask, taken in samples.items():
@@ -177,43 +179,43 @@ def _own_cost(turn: Turn, server: Server, asked: Target, tokens: int, queries: S
     return OwnCost(server.way.name, tokens, tuple(samples[served]), tuple(samples[direct]))
 
 
-def _served(turn: Turn, way: Way, asked: Target, client: httpx.Client) -> Callable[[Query], None]:
+def _served(turn: Turn, way: Way, target: Target, client: httpx.Client) -> Callable[[Query], None]:
     """Asks one question by that way, and reads the answer."""
     if way.kind == "triton":
         os.environ[Triton.named_by] = str(client.base_url)
-        backend = replace(asked.backend, engine="triton", options=())
-        turn.runtime.drop(asked.family, backend.name, asked.device)  # of a server that was there before
+        backend = replace(target.backend, engine="triton", options=())
+        turn.runtime.drop(target.family, backend.name, target.device)  # of a server that was there before
 
         def ask(query: Query) -> None:
-            turn.answer(asked.family, backend, turn.prepare(asked.family, query))
+            turn.answer(target.family, backend, turn.prepare(target.family, query))
 
     else:
 
         def ask(query: Query) -> None:
-            answer = client.post(ANSWER, json=body_of(asked, query.question, query.context))
+            answer = client.post(ANSWER, json=body_of(target, query.question, query.context))
             if answer.status_code != 200 or "error" in answer.json()["answers"][0]:
                 raise BackendFailed(f"{way.name} answered with {answer.status_code}: {answer.text[:200]}")
 
     return ask
 
 
-def _requests(way: Way, asked: Target, queries: Sequence[Query]) -> Iterator[dict[str, Any]]:
+def _requests(way: Way, target: Target, queries: Sequence[Query]) -> Iterator[dict[str, Any]]:
     """What the clients send; to Triton the windows, which it takes the place of the model for."""
     for query in queries:
         path, headers = ANSWER, {"Content-Type": "application/json"}
-        body = json.dumps(body_of(asked, query.question, query.context)).encode()
+        body = json.dumps(body_of(target, query.question, query.context)).encode()
         if way.kind == "triton":
-            path = f"/v2/models/{asked.backend.name}/infer"
-            body, length = _infer_body(asked, query)
+            path = f"/v2/models/{target.backend.name}/infer"
+            body, length = _infer_body(target, query)
             headers = {"Inference-Header-Content-Length": str(length)}
         yield {"path": path, "headers": headers, "body": base64.b64encode(body).decode()}
 
 
-def _infer_body(asked: Target, query: Query) -> tuple[bytes, int]:
+def _infer_body(target: Target, query: Query) -> tuple[bytes, int]:
     """Triton's binary form of a request, and the length of its JSON part (KServe's binary tensor data extension)."""
     import tritonclient.http as library
 
-    windows = asked.runtime.reader(asked.family).prepare(query).windows
+    windows = target.runtime.reader(target.family).prepare(query).windows
     feeds = windows.inputs(("input_ids", "attention_mask", "token_type_ids"))
     body, length = library.InferenceServerClient.generate_request_body(inputs_of(library, feeds))
     return bytes(body), int(length)

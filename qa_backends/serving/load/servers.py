@@ -61,20 +61,20 @@ class Target:
 
 
 @contextmanager
-def started(way: Way, asked: Target, folder: Path) -> Iterator[str]:
+def started(way: Way, target: Target, folder: Path) -> Iterator[str]:
     """Its address, once it answers; ``folder`` takes what it needs and says.
 
     Raises:
         BackendFailed: it ended, or did not answer in time.
     """
     port = _free_port()
-    command = {"rest": _rest, "triton": _triton, "ray": _ray}[way.kind](way, asked, port, folder)
+    command = {"rest": _rest, "triton": _triton, "ray": _ray}[way.kind](way, target, port, folder)
     log = folder / "log.txt"
     with log.open("wb") as told:
         process = subprocess.Popen(command, stdout=told, stderr=told)  # noqa: S603  (our own words)
     try:
         url = f"http://127.0.0.1:{port}"
-        _until_it_answers(way, asked, process, url, log)
+        _until_it_answers(way, target, process, url, log)
         yield url
     finally:
         process.terminate()
@@ -85,25 +85,25 @@ def started(way: Way, asked: Target, folder: Path) -> Iterator[str]:
             process.wait()
 
 
-def _rest(way: Way, asked: Target, port: int, _folder: Path) -> list[str]:
+def _rest(way: Way, target: Target, port: int, _folder: Path) -> list[str]:
     # Every question's text is tokenised, as if it were new: these ask the same few again and again.
     bounds = ["--max-batch", str(way.max_batch), "--max-queue", str(ACCEPTED), "--keep-texts", "0"]
-    what = ["--backends", asked.backend.name, *catalog.chosen_by(asked.family.name), "--device", asked.device]
+    what = ["--backends", target.backend.name, *catalog.chosen_by(target.family.name), "--device", target.device]
     return [sys.executable, "-m", "qa_backends", "serve", "--no-page", "--port", str(port), *what, *bounds]
 
 
-def _triton(_way: Way, asked: Target, port: int, folder: Path) -> list[str]:
+def _triton(_way: Way, target: Target, port: int, folder: Path) -> list[str]:
     models = folder / "models"
-    export_repository(asked.runtime, asked.family, asked.backend, asked.device, models, asked.runtime.progress)
+    export_repository(target.runtime, target.family, target.backend, target.device, models, target.runtime.progress)
     ports = ["--http-port", str(port), "--grpc-port", str(_free_port()), "--metrics-port", str(_free_port())]
-    where = ["--environment", str(asked.triton_environment)] if asked.triton_environment else []
+    where = ["--environment", str(target.triton_environment)] if target.triton_environment else []
     return [sys.executable, "-m", "qa_backends", "triton", "serve", str(models), *ports, *where]
 
 
-def _ray(way: Way, asked: Target, port: int, folder: Path) -> list[str]:
-    gpus = 1 / way.replicas if asked.device == "cuda" else 0
+def _ray(way: Way, target: Target, port: int, folder: Path) -> list[str]:
+    gpus = 1 / way.replicas if target.device == "cuda" else 0
     arguments = {
-        "backends": asked.backend.name, "family": asked.family.name, "device": asked.device, "cpus": way.cpus,
+        "backends": target.backend.name, "family": target.family.name, "device": target.device, "cpus": way.cpus,
         "gpus": gpus, "replicas": way.replicas, "max_batch": way.max_batch, "max_queue": ACCEPTED,
     }  # fmt: skip
     application = {"name": "answers", "import_path": "qa_backends.serving.cluster:app", "args": arguments}
@@ -114,11 +114,11 @@ def _ray(way: Way, asked: Target, port: int, folder: Path) -> list[str]:
     return [str(program), "run", "--address", "local", "--app-dir", str(Path.cwd()), str(file)]
 
 
-def _until_it_answers(way: Way, asked: Target, process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def _until_it_answers(way: Way, target: Target, process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            if _answers(way, asked, url):
+            if _answers(way, target, url):
                 return
         except httpx.TransportError:
             pass
@@ -127,17 +127,17 @@ def _until_it_answers(way: Way, asked: Target, process: subprocess.Popen[bytes],
     raise BackendFailed(f"The server for {way.name} did not answer. It said: {said}")
 
 
-def _answers(way: Way, asked: Target, url: str) -> bool:
+def _answers(way: Way, target: Target, url: str) -> bool:
     if way.kind == "triton":
         return httpx.get(f"{url}/v2/health/ready").status_code == 200
     return (
-        httpx.post(url + ANSWER, json=body_of(asked, "Who sang?", "Ada sang."), timeout=PATIENCE_S).status_code == 200
+        httpx.post(url + ANSWER, json=body_of(target, "Who sang?", "Ada sang."), timeout=PATIENCE_S).status_code == 200
     )
 
 
-def body_of(asked: Target, question: str, context: str) -> dict[str, Any]:
+def body_of(target: Target, question: str, context: str) -> dict[str, Any]:
     """A request to the HTTP interface."""
-    return {"backend": asked.name, "queries": [{"question": question, "context": context}]}
+    return {"backend": target.name, "queries": [{"question": question, "context": context}]}
 
 
 def _free_port() -> int:

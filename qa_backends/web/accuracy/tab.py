@@ -210,8 +210,8 @@ class AccuracyTab:
             questions = data_set(str(file) if data == OWN_FILE else data, progress)
         except Cancelled:  # while they were downloaded
             return
-        asked = EvaluationTask(catalog.family(family), device, questions, max(0, int(limit or 0)) or None)
-        evaluate_all(self._runtime, asked, chosen, emit=lambda state: put(state.copy()), stopped=stop.is_set)
+        task = EvaluationTask(catalog.family(family), device, questions, max(0, int(limit or 0)) or None)
+        evaluate_all(self._runtime, task, chosen, emit=lambda state: put(state.copy()), stopped=stop.is_set)
 
     def _finished(self, state: Evaluation, *, stopped: bool) -> Changes:
         kept = "kept the backends that were finished" if state.results else "no backend was finished"

@@ -39,12 +39,12 @@ def own() -> DataSet:
     return data_set("own", UNWATCHED)
 
 
-def asked(data: DataSet, limit: int | None = None, seed: int = 0) -> EvaluationTask:
+def task(data: DataSet, limit: int | None = None, seed: int = 0) -> EvaluationTask:
     return EvaluationTask(MINILM, "cpu", data, limit=limit, seed=seed)
 
 
 def test_figures_agree_with_the_differences_that_are_shown(runtime: Runtime, own: DataSet) -> None:
-    found = evaluate_all(runtime, asked(own, limit=40, seed=1), BACKENDS[::-1])
+    found = evaluate_all(runtime, task(own, limit=40, seed=1), BACKENDS[::-1])
     assert [each.record.backend for each in found.results] == ["minilm/baseline", "minilm/pruned"], "the baseline first"
     one, other = found.results
     assert one.record.agreement == 100 and other.record.agreement is not None
@@ -66,7 +66,7 @@ def test_the_figures_do_not_depend_on_batch_or_order(
         monkeypatch.setattr(Engine, "batch_tokens", tokens)
         monkeypatch.setattr(scoring, "QUESTIONS_AT_ONCE", at_once)
         data = replace(own, questions=questions[:50] if questions is own.questions else questions[-50:])
-        (result,) = evaluate_all(runtime, asked(data), BACKENDS[1:]).results
+        (result,) = evaluate_all(runtime, task(data), BACKENDS[1:]).results
         results.append(result.record)
     for figure in ("exact", "f1", "has_ans_f1", "no_ans_f1"):
         assert getattr(results[0], figure) == pytest.approx(getattr(results[1], figure), abs=1e-3)
@@ -82,7 +82,7 @@ def test_stopping_keeps_the_backends_that_were_finished(
         nonlocal stop
         stop = state.status.startswith("Pruned: 10")
 
-    found = evaluate_all(runtime, asked(own, limit=20), BACKENDS, emit=watch, stopped=lambda: stop)
+    found = evaluate_all(runtime, task(own, limit=20), BACKENDS, emit=watch, stopped=lambda: stop)
     assert [each.backend.name for each in found.results] == ["baseline"]
     assert found.done == 30 and found.status == "" and found.left_out == []
 
@@ -96,14 +96,14 @@ def test_stopping_while_a_backend_is_loaded_is_no_failure_of_that_backend(runtim
         if state.status == "loading minilm/pruned on cpu …":
             raise Cancelled
 
-    found = evaluate_all(runtime, asked(own, limit=10), BACKENDS, emit=watch)
+    found = evaluate_all(runtime, task(own, limit=10), BACKENDS, emit=watch)
     assert said[-2:] == ["loading minilm/pruned on cpu …", ""]
     assert [each.backend.name for each in found.results] == ["baseline"] and found.left_out == []
 
 
 def test_what_was_handed_out_of_an_evaluation_does_not_grow(runtime: Runtime, own: DataSet) -> None:
     handed_out: list[Evaluation] = []
-    evaluate_all(runtime, asked(own, limit=10), BACKENDS, emit=lambda state: handed_out.append(state.copy()))
+    evaluate_all(runtime, task(own, limit=10), BACKENDS, emit=lambda state: handed_out.append(state.copy()))
     assert {len(each.results) for each in handed_out} == {0, 1, 2}
     assert [each.done for each in handed_out] == sorted(each.done for each in handed_out)
 
@@ -117,7 +117,7 @@ def test_a_backend_that_cannot_run_is_left_out(runtime: Runtime, own: DataSet, m
         return real(family, backend, device, progress)
 
     monkeypatch.setattr(runtime, "make_ready", make_ready)
-    found = evaluate_all(runtime, asked(own, limit=10), BACKENDS)
+    found = evaluate_all(runtime, task(own, limit=10), BACKENDS)
     assert [each.backend.name for each in found.results] == ["pruned"]
     record = found.results[0].record
     assert record.agreement is None and record.f1_difference is None, "without the baseline there is nothing to compare"

@@ -37,8 +37,8 @@ def results(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> list[
     """Two backends on a part of somebody's file."""
     file = tmp_path_factory.mktemp("upload") / FILE
     file.write_bytes(OWN_QUESTIONS.read_bytes())
-    asked = EvaluationTask(catalog.family("minilm"), "cpu", read_set(file), LIMIT, SEED)
-    return evaluate_all(runtime, asked, [catalog.backend("baseline"), catalog.backend("pruned")]).results
+    task = EvaluationTask(catalog.family("minilm"), "cpu", read_set(file), LIMIT, SEED)
+    return evaluate_all(runtime, task, [catalog.backend("baseline"), catalog.backend("pruned")]).results
 
 
 def test_every_answer_is_in_it_and_makes_the_figures(results: list[Evaluated], tmp_path: Path) -> None:

@@ -80,6 +80,12 @@ def prune(
         Path | None,
         typer.Option("--latency-table", help="Makes --density a share of time, by this file of train latency."),
     ] = None,
+    hidden_passes: Annotated[
+        float,
+        typer.Option(
+            "--hidden-passes", min=0.0, help="The first passes after the last cut that teach hidden states too."
+        ),
+    ] = 0.0,
     family: FamilyName = None,
     as_json: Json = False,
 ) -> None:
@@ -90,8 +96,11 @@ def prune(
 
     if method not in METHODS:
         raise InputError(f"There is no method '{method}'. Choose one of: {', '.join(METHODS)}.")
-    if (start or latency_table) and method != "importance":
-        raise InputError("--start and --latency-table go with --method importance: movement decides while it trains.")
+    if (start or latency_table or hidden_passes) and method != "importance":
+        raise InputError(
+            "--start, --latency-table and --hidden-passes go with --method importance: movement decides while it "
+            "trains."
+        )
     table = LatencyTable.read(latency_table) if latency_table else None
     teaching = _teaching(teacher, teacher_backend, teacher_logits, family)
     with _steps() as on_step:
@@ -104,9 +113,11 @@ def prune(
             on_step=on_step,
             start=start,
             latency=table,
+            hidden_passes=hidden_passes,
         )
         made = pruning.run()
-    settings = {"method": method, "density": density, "latency": table.facts if table else None}
+    settings = {"method": method, "density": density, "hidden_passes": hidden_passes}
+    settings |= {"latency": table.facts if table else None}
     settings |= teaching.facts() | chosen.facts() | (history(start) if start else {})
     _finish(made, "prune", start or teaching.checkpoint, settings, chosen, as_json)
     smaller.note(teaching.checkpoint, "pruned", made)
@@ -147,7 +158,8 @@ def distil(
         ).run()  # fmt: skip
     settings = {"layers": numbers, "hidden_passes": hidden_passes, "by_labels": by_labels}
     _finish(made, "distil", teaching.checkpoint, settings | teaching.facts() | chosen.facts(), chosen, as_json)
-    smaller.note(teaching.checkpoint, "distilled", made)
+    if not by_labels:  # which is there to be compared with
+        smaller.note(teaching.checkpoint, "distilled", made)
 
 
 def _numbers(layers: str) -> list[int]:
@@ -173,8 +185,9 @@ app.command("calibrate")(calibrate)
 def latency(
     out: Annotated[Path, typer.Option("--out", help="The file to write, for prune --latency-table.")],
     backend: Annotated[
-        str, typer.Option("--backend", help="What builds and runs the shapes: the fastest one is what to prune for.")
-    ] = "pruned-ov-int8",
+        str | None,
+        typer.Option("--backend", help="What builds and runs the shapes you prune for; INT8 on OpenVINO by default."),
+    ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=1, help="Time to measure in, once all is built.")] = 120.0,
     family: FamilyName = None,
     as_json: Json = False,
@@ -186,7 +199,7 @@ def latency(
     from qa_backends.runtime import Runtime
     from qa_backends.training.latency import LENGTHS, LatencyTable, shapes_to_time
 
-    of, chosen = catalog.resolve(backend, family)
+    of, chosen = catalog.resolve(backend, family, otherwise=catalog.FASTEST)
     config = read_config(make_ready(of.source(catalog.BASELINE), watched))
     shapes = shapes_to_time(config)
     times = time_shapes(Runtime(progress=watched), chosen, config, shapes, LENGTHS, seconds, watched)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from qa_backends.training.model import span_loss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import torch
 
@@ -35,14 +35,16 @@ class Teacher:
             return self._logits_of(batch)
 
     def loss(self, student: Logits, batch: Batch) -> torch.Tensor:
-        """What the student is trained on, given its logits ``[n, seq_len]`` of the batch.
+        """What the student is trained on, given its logits ``[n, seq_len]`` of the batch."""
+        return logits_loss(student, self.logits(batch), batch)
 
-        It is ``LABEL_SHARE`` of the labels' loss, and for the rest the mean divergence of starts and ends.
-        """
-        starts, ends = zip(student, self.logits(batch), strict=True)
-        padding = batch.inputs["attention_mask"] == 0
-        distilled = (divergence(*starts, padding) + divergence(*ends, padding)) / 2
-        return LABEL_SHARE * span_loss(student, batch) + (1 - LABEL_SHARE) * distilled
+
+def logits_loss(student: Logits, teacher: Logits, batch: Batch) -> torch.Tensor:
+    """``LABEL_SHARE`` of the labels' loss, and for the rest the mean divergence of starts and ends."""
+    starts, ends = zip(student, teacher, strict=True)
+    padding = batch.inputs["attention_mask"] == 0
+    distilled = (divergence(*starts, padding) + divergence(*ends, padding)) / 2
+    return LABEL_SHARE * span_loss(student, batch) + (1 - LABEL_SHARE) * distilled
 
 
 def divergence(student: torch.Tensor, teacher: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
@@ -56,3 +58,13 @@ def divergence(student: torch.Tensor, teacher: torch.Tensor, padding: torch.Tens
     one = log_softmax(student.float().masked_fill(padding, LOWEST_LOGIT) / TEMPERATURE, dim=-1)
     other = log_softmax(teacher.float().masked_fill(padding, LOWEST_LOGIT) / TEMPERATURE, dim=-1)
     return kl_div(one, other, log_target=True, reduction="batchmean") * TEMPERATURE**2
+
+
+def hidden_loss(student: Sequence[torch.Tensor], teacher: Sequence[torch.Tensor], batch: Batch) -> torch.Tensor:
+    """Mean squared difference of hidden states ``[n, seq_len, hidden]``, over real tokens and all pairs of layers."""
+    import torch
+
+    real = batch.inputs["attention_mask"].bool()
+    return torch.stack(
+        [(one[real].float() - other[real].float()).square().mean() for one, other in zip(student, teacher, strict=True)]
+    ).mean()

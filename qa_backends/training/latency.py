@@ -96,6 +96,16 @@ class LatencyTable:
                 f"{file} holds no latency table ({error}). Make one: python -m qa_backends train latency --out {file}"
             ) from error
 
+    def check(self, config: Mapping[str, Any]) -> None:
+        """Raises InputError where it was made of models of another size than that of the ``config.json``."""
+        timed = self.layers, max(self.heads), max(self.columns)
+        here = tuple(int(config[key]) for key in ("num_hidden_layers", "num_attention_heads", "intermediate_size"))
+        if timed != here:
+            of, at = ("{} layers of {} heads and {} FFN columns".format(*each) for each in (timed, here))
+            raise InputError(
+                f"The latency table is of {of}, the teacher has {at}. Make one of the teacher's family: train latency."
+            )
+
     def write(self, file: Path) -> None:
         write_whole(file, self._text())
 
@@ -132,13 +142,13 @@ def choose_by_time(
     """Which heads and columns to keep: those whose loss costs least, within ``share`` of the whole encoder's time.
 
     ``heads`` and ``columns`` are worths, one tensor a layer; the most worthy of each layer stay, as many as pay, in the
-    FFN by the ``TILE``. Each layer's heads, and each layer's columns, are one choice of a knapsack problem, solved
-    exactly in steps of the time.
+    FFN by the ``TILE``, or all that there are. Each layer's heads, and each layer's columns, are one choice of a
+    knapsack problem, solved exactly in steps of the time.
     """
-    parts = [(each, range(len(each) + 1), table.of_heads) for each in heads]
-    parts += [(each, range(0, len(each) + 1, TILE), table.of_columns) for each in columns]
+    parts = [(each, list(range(len(each) + 1)), table.of_heads) for each in heads]
+    parts += [(each, sorted({*range(0, len(each), TILE), len(each)}), table.of_columns) for each in columns]
     costs = [np.array([round(STEPS * max(0.0, cost(n))) for n in numbers]) for _, numbers, cost in parts]
-    losses = [_loss_of_keeping(worths)[list(numbers)] for worths, numbers, _ in parts]
+    losses = [_loss_of_keeping(worths)[numbers] for worths, numbers, _ in parts]
     kept = [
         _best(worths, numbers[choice])
         for (worths, numbers, _), choice in zip(parts, _cheapest(costs, losses, round(share * STEPS)), strict=True)

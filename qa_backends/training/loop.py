@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from qa_backends.errors import InputError
 from qa_backends.limits import limit_threads
 from qa_backends.training.average import Average
 from qa_backends.training.saved import SavedState
@@ -78,7 +80,7 @@ def train(
     those it would have drawn.
 
     Raises:
-        InputError: the folder holds a run of another recipe.
+        InputError: the folder holds a run of another recipe, or the loss is no number any more.
     """
     import torch
 
@@ -102,6 +104,11 @@ def train(
             average.update(step + 1)
         windows += len(batch)
         value = loss.item()
+        if not math.isfinite(value):
+            raise InputError(
+                f"The loss of step {step + 1} is {value}: the run came apart. What was saved before it stays in "
+                f"{folder}; begin in another folder, with a lower --learning-rate or --precision fp32."
+            )
         shown = value if step == first else LOSS_MEMORY * shown + (1 - LOSS_MEMORY) * value
         now = time.monotonic()
         on_step(StepReport(step + 1, recipe.steps, shown, windows / (now - started)))

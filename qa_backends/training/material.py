@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
-from qa_backends.errors import InputError
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.training.cached import cached
 from qa_backends.training.data import steps_of, stream
@@ -14,7 +13,6 @@ from qa_backends.training.distil import Teacher
 from qa_backends.training.epochs import Epochs
 from qa_backends.training.loop import begin
 from qa_backends.training.saved import claim
-from qa_backends.training.settings import UNCHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,7 +54,7 @@ class Material:
         claim(self._run.folder, {"windows": len(self._epochs(0)), "steps": self.steps, **facts, **self._run.facts()})
 
     def batches(self, skip: int, steps: int) -> Iterator[Batch]:
-        """Those number ``skip`` to ``steps``, on the run's device."""
+        """Those number ``skip`` to ``steps`` of the whole run, on its device."""
         run = self._run
         made = stream(self._epochs, self.tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=steps, skip=skip)
         return (batch.to(run.device) for batch in made)
@@ -65,15 +63,10 @@ class Material:
         """Who teaches these batches.
 
         Raises:
-            InputError: the file of logits is not of these questions, or they change.
+            InputError: the file of logits is not of these questions.
             QAError: see ``Teaching.logits_of``.
         """
         run = self._run
-        if teaching.kept and run.changes != UNCHANGED:
-            raise InputError(
-                "A teacher's logits can be kept of questions that stay the same. Leave out --teacher-logits, or the "
-                "options that change questions: --swaps, --lower-case, --cut, --join and --misplaced."
-            )
         logits_of = teaching.logits_of(run.device, run.precision)
         if teaching.kept is None:
             return Teacher(logits_of)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from qa_backends.training.data import Batch
 
     Logits = tuple[torch.Tensor, torch.Tensor]
+    Hidden = tuple[torch.Tensor, ...]
 
 
 def trainable(folder: Path, device: str, *, dropout: float = 0.0) -> PreTrainedModel:
@@ -73,6 +74,18 @@ def runner(model: PreTrainedModel, device: str, precision: str, *, compiling: bo
         with computing(device, precision):
             out = forward(**inputs_of(batch))
         return out.start_logits, out.end_logits
+
+    return run
+
+
+def showing(model: PreTrainedModel, device: str, precision: str) -> Callable[[Batch], tuple[Logits, Hidden]]:
+    """As ``runner``, with the hidden states ``[n, seq_len, hidden]``: the embeddings', and those behind every layer."""
+    forward, inputs_of = compiled(model), taking(model)
+
+    def run(batch: Batch) -> tuple[Logits, Hidden]:
+        with computing(device, precision):
+            out = forward(**inputs_of(batch), output_hidden_states=True)
+        return (out.start_logits, out.end_logits), out.hidden_states
 
     return run
 

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from qa_backends.squad import Question
 
-CUT_WITHOUT = 0.3
-"""Of the cuts of an answerable question's text, those that leave its answer out: the share of unanswerable questions
-in the training data."""
 BETWEEN_PARAGRAPHS = "\n"
 
 
@@ -26,11 +23,8 @@ def in_lower_case(question: Question) -> Question:
 
 
 def cut(question: Question, rng: random.Random) -> Question:
-    """The question about some sentences of its text that follow one another.
-
-    They hold the answer, or now and then none of it (see ``CUT_WITHOUT``); then the question is unanswerable. It is
-    unchanged where the rest of the text says the answer again.
-    """
+    """The question about some sentences of its text that follow one another, and that hold its answer, if it has one:
+    as many questions are unanswerable as before, or a model would learn to say so of short texts."""
     starts = [start for start, _ in sentences(question.context)]
     ends = [*starts[1:], len(question.context)]
     first = last = rng.randrange(len(starts))
@@ -38,22 +32,7 @@ def cut(question: Question, rng: random.Random) -> Question:
         gold = question.answers[0]
         first = max(number for number, start in enumerate(starts) if start <= gold.start)
         last = min(number for number, end in enumerate(ends) if end >= gold.start + len(gold.text))
-        if rng.random() < CUT_WITHOUT:
-            return _cut_without(question, starts[first], ends[last], rng)
-    return _part(question, starts[rng.randint(0, first)], ends[rng.randint(last, len(ends) - 1)])
-
-
-def _cut_without(question: Question, start: int, end: int, rng: random.Random) -> Question:
-    """The question about what stands before or after the characters ``start:end``."""
-    sides = [each for each in (slice(0, start), slice(end, None)) if question.context[each].strip()]
-    if not sides:
-        return question
-    rest = question.context[rng.choice(sides)].strip()
-    return question if _says(rest, question) else replace(question, context=rest, answers=())
-
-
-def _part(question: Question, start: int, end: int) -> Question:
-    """The question about a part of its text that holds the first answer, if there is one."""
+    start, end = starts[rng.randint(0, first)], ends[rng.randint(last, len(ends) - 1)]
     text = question.context[start:end].rstrip()
     golds = tuple(GoldAnswer(each.text, each.start - start) for each in question.answers[:1])
     return replace(question, context=text, answers=golds)

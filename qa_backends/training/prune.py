@@ -8,7 +8,8 @@ Two ways to decide what goes:
 - ``movement``: a score for each head and column is learned along with the weights; the mask keeps the highest, the
   gradient passes straight through it to the scores (Sanh et al. 2020), blocks as in Lagunas et al. 2021.
 
-Both are trained to repeat the teacher's logits, see ``distil``.
+Both are trained to repeat the teacher's logits, see ``distil``; what importance leaves can first be taught the hidden
+states behind the teacher's layers too, as those of CoFi are (Xia et al. 2022).
 """
 
 from __future__ import annotations
@@ -18,17 +19,19 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import WEIGHTS
-from qa_backends.checkpoints.load import save_model
+from qa_backends.checkpoints.load import read_config, save_model
 from qa_backends.checkpoints.manifest import file_hash
+from qa_backends.errors import InputError
+from qa_backends.training.distil import hidden_loss, logits_loss
 from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
 from qa_backends.training.latency import choose_by_time
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
-from qa_backends.training.model import learned, runner, trainable
+from qa_backends.training.model import learned, runner, showing, trainable
 from qa_backends.training.provenance import check_layers_known, weights_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import torch
@@ -37,8 +40,7 @@ if TYPE_CHECKING:
     from qa_backends.squad import Question
     from qa_backends.training.data import Batch
     from qa_backends.training.latency import LatencyTable
-    from qa_backends.training.loop import OnStep
-    from qa_backends.training.model import Logits
+    from qa_backends.training.loop import Loss, OnStep
     from qa_backends.training.settings import RunSettings
     from qa_backends.training.teaching import Teaching
 
@@ -58,7 +60,8 @@ class Pruning:
 
     ``density`` is the share of the teacher's encoder to keep: of its parameters or, with a ``latency`` table, of the
     time it takes. ``start`` is the checkpoint that is pruned by importance, by default the teacher. Stages that would
-    leave nearly all of it are left out; the last one always trains it on.
+    leave nearly all of it are left out; the last one always trains it on. In its first ``hidden_passes`` the teacher's
+    hidden states are taught beside its logits, both by PyTorch.
     """
 
     def __init__(
@@ -72,17 +75,20 @@ class Pruning:
         on_step: OnStep,
         start: Path | None = None,
         latency: LatencyTable | None = None,
+        hidden_passes: float = 0.0,
     ) -> None:
         """Loads the teacher.
 
         Raises:
             InputError: the folder holds a run with other settings, or ``start`` no checkpoint; the file of logits is
-                not of these questions, or they change.
+                not of these questions, or they change; the latency table is of another size of model, or ``start`` has
+                other layers than the teacher whose hidden states it shall learn.
             ArtefactError: the teacher is no checkpoint that can be read.
             QAError: its logits cannot be computed as was asked.
         """
         self.teacher = teaching.checkpoint
         check_layers_known(self.teacher)
+        teaching.check(run.changes)
         self.method = method
         self.start = start or self.teacher
         self.density = density
@@ -90,14 +96,30 @@ class Pruning:
         self._run = run
         self._on_step = on_step
         self._material = Material(questions, self.teacher, run, on_step)
+        self._hidden_steps = self._material.steps_of(hidden_passes) if hidden_passes else 0
+        self._check()
         self._material.claim(
             method=method,
             **teaching.facts(),
-            start=file_hash(weights_of(self.start)),
+            start=file_hash(self.start / WEIGHTS),
             density=density,
             latency=latency.hash if latency else None,
+            hidden_steps=self._hidden_steps,
         )
         self._teacher = self._material.teacher(teaching)
+
+    def _check(self) -> None:
+        """Raises InputError where the models do not go together, or the latency table is not of their size."""
+        weights_of(self.start)
+        config = read_config(self.teacher)
+        if self._latency:
+            self._latency.check(config)
+        layers = [int(each["num_hidden_layers"]) for each in (config, read_config(self.start))]
+        if self._hidden_steps and layers[0] != layers[1]:
+            raise InputError(
+                f"The teacher has {layers[0]} layers, and {self.start} {layers[1]}: their hidden states are not alike. "
+                "Leave out --hidden-passes."
+            )
 
     def run(self) -> Path:
         """Prunes and returns the folder of the packed checkpoint."""
@@ -107,12 +129,13 @@ class Pruning:
         now = self._density_of(self._model(self.start))
         stages = [each for each in STAGES if self.density < each[0] < WORTH_A_STAGE * now]
         last = (self.density, 1.0 - sum(share for _, share in stages))
-        before = self.start
+        before, done = self.start, 0.0
         for number, (density, share) in enumerate([*stages, last]):
+            begins, end = (round(self._material.steps * each) for each in (done, done + share))
             stage = self._run.folder / f"stage-{number}"
             if not (stage / "model" / WEIGHTS).is_file():
-                self._stage(before, stage, density, round(self._material.steps * share))
-            before = stage / "model"
+                self._stage(before, stage, density, begins, end)
+            before, done = stage / "model", done + share
         return before
 
     def _density_of(self, model: PreTrainedModel) -> float:
@@ -127,8 +150,8 @@ class Pruning:
         """Parameters of the teacher's encoder."""
         return encoder_parameters(self._model(self.teacher))
 
-    def _stage(self, before: Path, stage: Path, density: float, steps: int) -> None:
-        """Cuts the model down to ``density`` and trains what is left."""
+    def _stage(self, before: Path, stage: Path, density: float, begins: int, end: int) -> None:
+        """Cuts the model down to ``density`` and trains what is left on the run's batches ``begins`` to ``end``."""
         import torch
 
         if not (stage / "cut" / WEIGHTS).is_file():
@@ -137,9 +160,30 @@ class Pruning:
             save_model(model, stage / "cut", tokenizer_from=self.teacher, dtype=torch.float32)
         model = self._model(stage / "cut")
         torch.compiler.reset()  # the graph compiled for the last stage has other shapes
-        logits_of = runner(model, self._run.device, self._run.precision)
-        self._train(self._learned(model), lambda batch, _step: logits_of(batch), steps, stage)
+        hidden = self._hidden_steps if end == self._material.steps else 0
+        self._train(self._learned(model), self._loss_of(model, hidden), begins, end, stage)
         save_model(model, stage / "model", tokenizer_from=self.teacher, dtype=torch.float32)
+
+    def _loss_of(self, model: PreTrainedModel, hidden_steps: int) -> Loss:
+        """By the teacher's logits, and in the first steps by the hidden states behind its layers too."""
+        import torch
+
+        logits_of = runner(model, self._run.device, self._run.precision)
+        if not hidden_steps:
+            return lambda batch, _step: self._teacher.loss(logits_of(batch), batch)
+        teacher = self._model(self.teacher)
+        teacher.train(mode=False)
+        wanted, shown = (showing(each, self._run.device, self._run.precision) for each in (teacher, model))
+
+        def loss_of(batch: Batch, step: int) -> torch.Tensor:
+            if step >= hidden_steps:
+                return self._teacher.loss(logits_of(batch), batch)
+            with torch.no_grad():
+                right, states = wanted(batch)
+            logits, own = shown(batch)
+            return logits_loss(logits, right, batch) + hidden_loss(own[1:], states[1:], batch)
+
+        return loss_of
 
     def _cut(self, model: PreTrainedModel, density: float) -> None:
         heads, columns = self._importance(model)
@@ -178,14 +222,14 @@ class Pruning:
         share = self._share_of_gates(model, gates)
         logits_of = runner(model, self._run.device, self._run.precision, compiling=False)
 
-        def forward(batch: Batch, step: int) -> Logits:
+        def loss_of(batch: Batch, step: int) -> torch.Tensor:
             kept = self._kept_at(step, share)
             gates.heads, gates.columns = masks(heads, kept), masks(columns, kept)
-            return logits_of(batch)
+            return self._teacher.loss(logits_of(batch), batch)
 
         folder = self._run.folder / "movement"
         scores = {f"score.{number}": each for number, each in enumerate(worths)}
-        self._train(self._learned(model), forward, self._material.steps, folder, scores)
+        self._train(self._learned(model), loss_of, 0, self._material.steps, folder, scores)
         gates.remove()
         cut_down(model, *([each > 0 for each in masks(kind, share)] for kind in (heads, columns)))
         save_model(model, folder / "model", tokenizer_from=self.teacher, dtype=torch.float32)
@@ -212,16 +256,17 @@ class Pruning:
     def _train(
         self,
         parameters: dict[str, torch.nn.Parameter],
-        forward: Callable[[Batch, int], Logits],
-        steps: int,
+        loss_of: Loss,
+        begins: int,
+        end: int,
         folder: Path,
         scores: dict[str, torch.nn.Parameter] | None = None,
     ) -> None:
         train(
             parameters,
-            lambda batch, step: self._teacher.loss(forward(batch, step), batch),
-            lambda skip: self._material.batches(skip, steps),
-            self._run.recipe(steps),
+            loss_of,
+            lambda skip: self._material.batches(begins + skip, end),
+            self._run.recipe(end - begins),
             folder,
             self._on_step,
             scores=scores,

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import WEIGHTS
-from qa_backends.checkpoints.load import save_model
+from qa_backends.checkpoints.load import read_config, save_model
 from qa_backends.checkpoints.packing import keep_layers
 from qa_backends.errors import InputError
+from qa_backends.training.distil import hidden_loss
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
-from qa_backends.training.model import compiled, computing, learned, runner, span_loss, taking, trainable
+from qa_backends.training.model import learned, runner, showing, span_loss, trainable
 from qa_backends.training.provenance import check_layers_known
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from qa_backends.training.settings import RunSettings
     from qa_backends.training.teaching import Teaching
 
-    Hidden = tuple[torch.Tensor, ...]
     LossOf = Callable[[PreTrainedModel], Callable[[Batch, int], torch.Tensor]]
 
 HIDDEN, LOGITS, LABELS = "hidden", "logits", "labels"
@@ -58,13 +58,18 @@ class Distilling:
         by_labels: bool = False,
     ) -> None:
         """Raises:
-        InputError: the folder holds a run with other settings, or passes and layers make no student.
+        InputError: the folder holds a run with other settings, or passes and layers make no student; the file of logits
+            is not of these questions, or they change.
         QAError: the teacher is no checkpoint that can be read, or its logits cannot be computed as was asked.
         """
         if not 0 < hidden_passes < run.passes:
             raise InputError("Both steps take some of the passes: --hidden-passes is above 0 and below --passes.")
         check_layers_known(teaching.checkpoint)
+        teaching.check(run.changes)
         self._teacher, self._layers = teaching.checkpoint, tuple(layers)
+        there = int(read_config(self._teacher)["num_hidden_layers"])
+        if not layers or len(set(layers) & set(range(there))) < len(layers):
+            raise InputError(f"The teacher has layers 0 to {there - 1}. Name some of them, each once, as in 1,3,5.")
         self._by_labels, self._run, self._on_step = by_labels, run, on_step
         self._material = Material(questions, self._teacher, run, on_step)
         self._hidden_steps = self._material.steps_of(hidden_passes)
@@ -74,32 +79,25 @@ class Distilling:
         self._taught = None if by_labels else self._material.teacher(teaching)
 
     def run(self) -> Path:
-        """Trains the student and returns its checkpoint's folder.
-
-        Raises:
-            InputError: the teacher has no such layers; the file of logits is not of these questions, or they change.
-        """
+        """Trains the student and returns its checkpoint's folder."""
         student = self._student()
         if self._by_labels:
-            return self._step(LABELS, student, self._by_the_labels, self._material.steps)
+            return self._step(LABELS, student, self._by_the_labels, 0, self._material.steps)
         if not self._made(HIDDEN):
-            self._step(HIDDEN, student, self._by_hidden_states, self._hidden_steps)
+            self._step(HIDDEN, student, self._by_hidden_states, 0, self._hidden_steps)
         start = trainable(self._run.folder / HIDDEN / "model", self._run.device, dropout=self._run.dropout)
-        return self._step(LOGITS, start, self._by_logits, self._material.steps - self._hidden_steps)
+        return self._step(LOGITS, start, self._by_logits, self._hidden_steps, self._material.steps)
 
     def _made(self, step: str) -> bool:
         return (self._run.folder / step / "model" / WEIGHTS).is_file()
 
     def _student(self) -> PreTrainedModel:
         model = trainable(self._teacher, self._run.device, dropout=self._run.dropout)
-        there = len(architecture_of(model.config).blocks(model))
-        if not self._layers or len(set(self._layers) & set(range(there))) < len(self._layers):
-            raise InputError(f"The teacher has layers 0 to {there - 1}. Name some of them, each once, as in 1,3,5.")
         keep_layers(model, self._layers)
         return model
 
-    def _step(self, name: str, student: PreTrainedModel, loss_of: LossOf, steps: int) -> Path:
-        """Trains the student, writes it to the step's folder and returns that."""
+    def _step(self, name: str, student: PreTrainedModel, loss_of: LossOf, first: int, last: int) -> Path:
+        """Trains the student on the batches ``first`` to ``last``, writes it to the step's folder and returns that."""
         import torch
 
         folder = self._run.folder / name
@@ -111,8 +109,8 @@ class Distilling:
         train(
             parameters,
             loss_of(student),
-            lambda skip: self._material.batches(skip, steps),
-            self._run.recipe(steps),
+            lambda skip: self._material.batches(first + skip, last),
+            self._run.recipe(last - first),
             folder,
             self._on_step,
         )
@@ -133,32 +131,12 @@ class Distilling:
 
         teacher = trainable(self._teacher, self._run.device)
         teacher.train(mode=False)
-        shown, asked = (self._hidden(each) for each in (teacher, student))
+        shown, asked = (showing(each, self._run.device, self._run.precision) for each in (teacher, student))
 
         def loss_of(batch: Batch, _step: int) -> torch.Tensor:
             with torch.no_grad():
-                wanted = shown(batch)
-            return hidden_loss(asked(batch)[1:], [wanted[layer + 1] for layer in self._layers], batch)
+                _, wanted = shown(batch)
+            _, found = asked(batch)
+            return hidden_loss(found[1:], [wanted[layer + 1] for layer in self._layers], batch)
 
         return loss_of
-
-    def _hidden(self, model: PreTrainedModel) -> Callable[[Batch], Hidden]:
-        """Hidden states ``[n, seq_len, hidden]``: the embeddings', and those behind every layer."""
-        run, inputs_of = compiled(model), taking(model)
-
-        def hidden(batch: Batch) -> Hidden:
-            with computing(self._run.device, self._run.precision):
-                found: Hidden = run(**inputs_of(batch), output_hidden_states=True).hidden_states
-            return found
-
-        return hidden
-
-
-def hidden_loss(student: Sequence[torch.Tensor], teacher: Sequence[torch.Tensor], batch: Batch) -> torch.Tensor:
-    """Mean squared difference of hidden states ``[n, seq_len, hidden]``, over real tokens and all pairs of layers."""
-    import torch
-
-    real = batch.inputs["attention_mask"].bool()
-    return torch.stack(
-        [(one[real].float() - other[real].float()).square().mean() for one, other in zip(student, teacher, strict=True)]
-    ).mean()

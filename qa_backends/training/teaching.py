@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from qa_backends.catalog import BASELINE, family_of
 from qa_backends.checkpoints.manifest import file_hash
+from qa_backends.errors import InputError
 from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.runtime import Runtime
 from qa_backends.training.model import runner, trainable
 from qa_backends.training.provenance import weights_of
+from qa_backends.training.settings import UNCHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from qa_backends.contract import FloatArray
     from qa_backends.training.data import Batch
     from qa_backends.training.model import Logits
+    from qa_backends.training.settings import Changes
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,14 @@ class Teaching:
     def name(self) -> str:
         """Which logits these are; raises what ``weights`` raises."""
         return f"{self.weights} {self.by}".strip()
+
+    def check(self, changes: Changes) -> None:
+        """Raises InputError where logits are to be kept of questions that change."""
+        if self.kept and changes != UNCHANGED:
+            raise InputError(
+                "A teacher's logits can be kept of questions that stay the same. Leave out --teacher-logits, or the "
+                "options that change questions: --swaps, --lower-case, --cut, --join and --misplaced."
+            )
 
     def facts(self) -> dict[str, object]:
         """What of it decides a run's result, for manifests and notes; raises what ``weights`` raises."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from helpers import QUESTION, TEXT, encoder_of
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
+from qa_backends.checkpoints import smaller
 from qa_backends.checkpoints.manifest import manifest_of, read_manifest
 from qa_backends.checkpoints.sources import Source
 from qa_backends.cli import main
@@ -24,7 +26,6 @@ from qa_backends.squad import read_squad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Train = Callable[..., dict[str, Any]]
 
@@ -174,6 +175,7 @@ def test_distilling_writes_the_layers_and_what_the_student_answers(train: Train,
     assert settings["teacher_logits"] and (tmp_path / "logits.safetensors").is_file()
     assert settings["held_out"]["questions"] > 0
     alone = train(*asked, "--out", str(tmp_path / "alone"), "--by-labels")
+    assert smaller.made_of(tiny) == {"distilled": Path(made["folder"])}, "the control is no checkpoint of the family"
     assert alone["settings"]["by_labels"] and alone["encoder_parameters"] == made["encoder_parameters"]
 
 

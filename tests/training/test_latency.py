@@ -81,6 +81,17 @@ def test_all_of_it_fits_into_all_of_the_time(table: LatencyTable) -> None:
     assert all(bool(each.all()) for kind in kept for each in kind)
 
 
+def test_columns_beyond_the_last_whole_tile_can_all_stay(table: LatencyTable) -> None:
+    kept = choose_by_time([torch.rand(6)] * 2, [torch.rand(41)] * 2, table, 1.01)
+    assert all(bool(each.all()) for kind in kept for each in kind)
+
+
+def test_a_table_of_another_size_of_model_is_refused(table: LatencyTable) -> None:
+    table.check(CONFIG)
+    with pytest.raises(InputError, match="2 layers of 6 heads and 128 FFN columns, the teacher has 3 layers of 6"):
+        table.check(CONFIG | {"num_hidden_layers": 3})
+
+
 def test_a_part_that_costs_more_than_it_is_worth_goes_as_a_whole(table: LatencyTable) -> None:
     heads, columns = [torch.ones(6), torch.full((6,), 1e-6)], [torch.ones(128)] * 2
     kept_heads, _ = choose_by_time(heads, columns, table, 0.7)

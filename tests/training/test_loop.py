@@ -18,6 +18,7 @@ from qa_backends.training import loop
 from qa_backends.training.average import Average
 from qa_backends.training.data import Batch
 from qa_backends.training.loop import rate_at, train
+from qa_backends.training.saved import NAME
 from qa_backends.training.settings import Recipe
 
 if TYPE_CHECKING:
@@ -84,6 +85,14 @@ def test_the_rate_warms_up_and_falls_to_nothing() -> None:
     rates = [rate_at(step, recipe) for step in range(1000)]
     assert max(rates) == 1.0 and rates.index(1.0) == 59
     assert rates[0] < 0.05 and rates[-1] < 0.01
+
+
+@pytest.mark.usefixtures("saved_after_every_step")
+def test_a_loss_that_is_no_number_ends_the_run_and_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="The loss of step 2 is inf"):
+        train_a_little(tmp_path, learning_rate=1e30)
+    with safetensors.safe_open(tmp_path / NAME, framework="pt") as file:
+        assert file.metadata()["step"] == "1"
 
 
 @pytest.mark.usefixtures("saved_after_every_step")

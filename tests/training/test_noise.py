@@ -32,29 +32,18 @@ def test_a_question_in_lower_case_has_no_question_mark() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_cut_keeps_the_answer_in_its_place_or_leaves_none_of_it(seed: int) -> None:
+def test_a_cut_keeps_the_answer_in_its_place(seed: int) -> None:
     for question in OWN[seed::40]:
         shorter = cut(question, random.Random(seed))
         assert shorter.context in question.context and shorter.context.strip()
         assert_answers_stand_where_they_say(shorter)
-        if question.answers and not shorter.answers:
-            assert not any(gold.text.lower() in shorter.context.lower() for gold in question.answers)
-        assert question.answers or not shorter.answers
+        assert bool(shorter.answers) == bool(question.answers)
 
 
-def test_cuts_are_made_between_sentences_with_and_without_the_answer() -> None:
-    cuts = [cut(ask("Carla"), random.Random(seed)) for seed in range(200)]
-    kept, without = {each.context for each in cuts if each.answers}, {each.context for each in cuts if not each.answers}
-    assert "Carla did, at dawn." in kept and TEXT in kept
-    assert "Who woke him? Carla did, at dawn. Then all left." in kept
-    assert without == {"Anna came at noon. Ben slept until 3.5 hours later! Who woke him?", "Then all left."}
-
-
-def test_an_answer_that_is_said_again_is_not_cut_out() -> None:
-    text = "It was Carla. Yes. Nobody but CARLA did it. Nobody."
-    for seed in range(60):
-        shorter = cut(ask("Carla", text), random.Random(seed))
-        assert shorter.answers or shorter.context == text or "carla" not in shorter.context.lower()
+def test_cuts_are_made_between_sentences() -> None:
+    kept = {cut(ask("Carla"), random.Random(seed)).context for seed in range(200)}
+    assert {"Carla did, at dawn.", TEXT, "Who woke him? Carla did, at dawn. Then all left."} <= kept
+    assert all("Carla did, at dawn." in each for each in kept)
 
 
 def test_joined_paragraphs_are_neighbours_and_the_answer_moves_along() -> None:

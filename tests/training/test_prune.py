@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -16,11 +17,13 @@ from qa_backends.checkpoints.manifest import file_hash, read_manifest
 from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.squad import read_squad
+from qa_backends.training.distil import hidden_loss
 from qa_backends.training.gates import encoder_parameters, layer_costs
 from qa_backends.training.latency import TILE, LatencyTable
+from qa_backends.training.model import showing
 from qa_backends.training.provenance import finish
 from qa_backends.training.prune import Pruning, masks
-from qa_backends.training.settings import UNCHANGED, Changes, RunSettings
+from qa_backends.training.settings import FP32, UNCHANGED, Changes, RunSettings
 from qa_backends.training.teaching import Teaching
 
 if TYPE_CHECKING:
@@ -53,6 +56,7 @@ def prune(
     teacher_logits: Path | None = None,
     changes: Changes = UNCHANGED,
     latency: LatencyTable | None = None,
+    hidden_passes: float = 0.0,
 ) -> Pruning:
     run = RunSettings(folder, passes, learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu", changes=changes)
     return Pruning(
@@ -64,6 +68,7 @@ def prune(
         on_step=(steps if steps is not None else []).append,
         start=start,
         latency=latency,
+        hidden_passes=hidden_passes,
     )
 
 
@@ -94,6 +99,53 @@ def test_pruning_by_time_fits_the_time_in_tiles_and_goes_on_where_it_was(tmp_pat
     assert prune(teacher, tmp_path / "run", density=0.4, latency=TABLE).run() == made
     with pytest.raises(InputError, match="other settings"):
         prune(teacher, tmp_path / "run", density=0.4)
+
+
+def test_each_stage_goes_on_in_the_questions_where_the_last_one_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def train(*given: Any, **_: Any) -> None:
+        _parameters, _loss, batches_from, recipe, *_ = given
+        numbers = [next(iter(batches_from(0))).numbers.tolist(), len(list(batches_from(0)))]
+        seen.append((everything.index(numbers[0]), recipe.steps))
+        assert numbers[1] == recipe.steps
+
+    monkeypatch.setattr("qa_backends.training.prune.train", train)
+    pruning = prune(random_bert(tmp_path / "teacher", columns=96), tmp_path / "run", density=0.3, passes=2)
+    material = pruning._material
+    everything = [each.numbers.tolist() for each in material.batches(0, material.steps)]
+    pruning.run()
+    assert len(seen) == 4, "all of its stages, and the last"
+    assert [first for first, _ in seen] == [0, *itertools.accumulate(steps for _, steps in seen[:-1])]
+    assert sum(steps for _, steps in seen) == material.steps
+
+
+def test_hidden_states_are_taught_after_the_last_cut(tmp_path: Path) -> None:
+    teacher = random_bert(tmp_path / "teacher", columns=96)
+    run = prune(teacher, tmp_path / "run", passes=8, hidden_passes=6).run()
+    plain = prune(teacher, tmp_path / "plain", passes=8).run()
+    batch = next(prune(teacher, tmp_path / "other")._material.batches(0, 1))
+
+    def apart(folder: Path) -> float:
+        with torch.no_grad():
+            one, other = (showing(load_model(each), "cpu", FP32)(batch)[1] for each in (folder, teacher))
+        return hidden_loss(one[1:], other[1:], batch).item()
+
+    assert apart(run) < 0.9 * apart(plain)
+
+
+def test_hidden_states_of_other_layers_are_not_taught(tmp_path: Path) -> None:
+    teacher, start = random_bert(tmp_path / "teacher", layers=3), random_bert(tmp_path / "start")
+    with pytest.raises(InputError, match=r"3 layers, and .*start 2: their hidden states are not alike"):
+        prune(teacher, tmp_path / "run", start=start, hidden_passes=0.5)
+    assert not (tmp_path / "run").exists(), "the folder can be used for another run"
+
+
+def test_a_latency_table_of_another_size_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="96 FFN columns, the teacher has 2 layers of 4 heads and 48"):
+        prune(random_bert(tmp_path / "teacher"), tmp_path / "run", latency=TABLE)
 
 
 def test_a_pruned_checkpoint_is_trained_on_without_losing_more(tmp_path: Path) -> None:

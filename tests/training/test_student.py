@@ -16,9 +16,10 @@ from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
 from qa_backends.training.data import Batch, collate, examples
+from qa_backends.training.distil import hidden_loss
 from qa_backends.training.gates import cut_down
 from qa_backends.training.settings import RunSettings
-from qa_backends.training.student import HIDDEN, LABELS, LOGITS, Distilling, hidden_loss
+from qa_backends.training.student import HIDDEN, LABELS, LOGITS, Distilling
 from qa_backends.training.teaching import Teaching
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ def test_the_same_student_is_trained_as_long_without_the_teacher(teacher: Path, 
 )
 def test_what_makes_no_student_is_refused(teacher: Path, tmp_path: Path, chosen: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        distilling(teacher, tmp_path / "run", **chosen).run()
+        distilling(teacher, tmp_path / "run", **chosen)
+    assert not (tmp_path / "run").exists(), "the folder can be used for another run"
 
 
 def test_a_folder_holds_one_run(teacher: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Backends and families: what there is, what it is called, and why something cannot run here."""
 
-from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend
+from qa_backends.catalog.backends import BACKENDS, BASELINE, FASTEST, PRESELECTED, Backend
 from qa_backends.catalog.families import (
     RANDOM,
     Family,
@@ -31,6 +31,7 @@ from qa_backends.catalog.own import adopt, adopt_chosen
 __all__ = [
     "BACKENDS",
     "BASELINE",
+    "FASTEST",
     "PRESELECTED",
     "RANDOM",
     "Backend",

@@ -164,3 +164,5 @@ BACKENDS = (
 """What is offered without being asked for by name. Every other combination that fits can be named."""
 
 PRESELECTED = (BASELINE, "pruned-ort-fp16")
+FASTEST = "pruned-ov-int8"
+"""What servers are measured with, and models pruned for, unless somebody chooses otherwise."""

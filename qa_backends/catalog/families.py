@@ -239,11 +239,14 @@ def chosen_by(name: str) -> list[str]:
 
 
 def with_random_weights(name: str) -> Family:
-    """The family's shapes with random weights. Raises InputError where that would not spare anything."""
+    """The family's shapes with random weights. Raises InputError where those are not known, or spare nothing."""
     if family(name).random:
         return family(name)
     if family(name).embedded:
-        raise InputError(f"The family '{name}' ships with its weights. Leave --random-weights out.")
+        raise InputError(f"The family '{name}' needs no download. Leave --random-weights out.")
+    if name + RANDOM not in _families:
+        known = ", ".join(each.removesuffix(RANDOM) for each in _families if each.endswith(RANDOM))
+        raise InputError(f"Shapes are known without a download of {known} alone. Leave --random-weights out.")
     return family(name + RANDOM)
 
 

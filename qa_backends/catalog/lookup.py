@@ -52,9 +52,11 @@ def backend(name: str) -> Backend:
     raise UnknownBackend(f"There is no backend '{name}'. Choose one of: {', '.join(each.name for each in BACKENDS)}.")
 
 
-def resolve(name: str | None, family_name: str | None = None) -> tuple[Family, Backend]:
-    """``family/backend``, or a bare backend name with the family given or the default one; without a name, the faster
-    of the family's ``usual`` ones.
+def resolve(
+    name: str | None, family_name: str | None = None, *, otherwise: str = PRESELECTED[-1]
+) -> tuple[Family, Backend]:
+    """``family/backend``, or a bare backend name with the family given or the default one; without a name, what the
+    family has for the table's backend ``otherwise``.
 
     Raises:
         UnknownBackend: no such family or backend, two families that contradict each other, or a family without the
@@ -62,7 +64,7 @@ def resolve(name: str | None, family_name: str | None = None) -> tuple[Family, B
     """
     if not name:
         of = family(family_name or default_family())
-        return of, backend(usual(of)[-1])
+        return of, backend(in_family(of, otherwise))
     prefix, slash, bare = name.rpartition("/")
     if slash and family_name and prefix != family_name:
         raise UnknownBackend(f"'{name}' names another family than '{family_name}'. Leave one of them out.")

@@ -130,7 +130,7 @@ def bench(
         typer.Option("--preset", help="latency, throughput, batches or ladder: what published comparisons report."),
     ] = None,
     random_weights: Annotated[
-        bool, typer.Option("--random-weights", help="The family's shapes, not downloaded: times, and no answers.")
+        bool, typer.Option("--random-weights", help="BERT-large's shapes, not downloaded: times, and no answers.")
     ] = False,
     family: FamilyName = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, or both with a comma between.")] = None,

@@ -80,7 +80,9 @@ def serve(
 
 @app.command()
 def load(
-    backend: Annotated[str, typer.Option("--backend", help="A name from `list`, or family/name.")] = "pruned-ov-int8",
+    backend: Annotated[
+        str | None, typer.Option("--backend", help="A name from `list`, or family/name; INT8 on OpenVINO by default.")
+    ] = None,
     lengths: Annotated[str, typer.Option("--lengths", help="Tokens of questions asked one by one.")] = "32,64,128,256",
     tokens: Annotated[int, typer.Option("--tokens", help="Length of the questions that many clients ask.")] = 128,
     clients: Annotated[str, typer.Option("--clients", help="How many ask at once, commas between.")] = "1,8,32,128",
@@ -104,7 +106,7 @@ def load(
     from qa_backends.serving.load.records import KIND
     from qa_backends.serving.load.servers import Target
 
-    of, chosen = catalog.resolve(backend, family)
+    of, chosen = catalog.resolve(backend, family, otherwise=catalog.FASTEST)
     target = Target(Runtime(progress=watched), of, chosen, pick_device(device), triton_environment)
     found = measure(
         target, lengths=numbers("--lengths", lengths), tokens=tokens, clients=numbers("--clients", clients), runs=runs,

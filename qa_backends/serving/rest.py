@@ -57,7 +57,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         404: "No backend of that name is served.",
         413: f"The body is larger than {MOST_BYTES // 1024 // 1024} MiB.",
         422: "The body is not what it should be.",
-        500: "An engine failed, which the message says; or something here is broken, which the log says.",
+        500: "Something here is broken, which the log says.",
         503: "Too many questions wait, or the backend is not ready: try again after Retry-After seconds. Without that "
         "header the backend could not be loaded, and is not tried again.",
         504: "There was no answer in time.",

@@ -75,6 +75,8 @@ def test_only_what_would_be_downloaded_is_drawn_instead() -> None:
     assert family.random and family.embedded, "nothing is downloaded"
     with pytest.raises(InputError, match="Leave --random-weights out"):
         catalog.with_random_weights("minilm")
+    with pytest.raises(InputError, match="of bert-large alone"):
+        catalog.with_random_weights("roberta")
 
 
 def test_the_published_shapes_are_whole() -> None:

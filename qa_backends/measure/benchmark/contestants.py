@@ -173,7 +173,7 @@ class Reference(Contestant):
     def __init__(self, family: Family, name: str) -> None:
         self.name = name
         self._family = family
-        self._backend = catalog.backend(REFERENCES[name].runs)
+        self._backend = catalog.backend(catalog.in_family(family, REFERENCES[name].runs))
 
     def orders(self, *, mixed: bool) -> tuple[str, ...]:
         return () if mixed else (EQUAL,)

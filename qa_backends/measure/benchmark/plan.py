@@ -29,7 +29,8 @@ PIPELINE, ORT, OPENVINO = "hf-pipeline", "ort", "openvino"
 
 @dataclass(frozen=True, slots=True)
 class ReferenceKind:
-    """What people run otherwise; ``runs`` names the backend whose weights and files it takes."""
+    """What people run otherwise; ``runs`` names the backend whose weights and files it takes, as
+    the table does, see ``catalog.in_family``."""
 
     title: str
     runs: str

@@ -33,10 +33,11 @@ def measured_on_current_weights(record: BenchmarkRecord) -> bool:
 
     A family or backend that is not known here has no weights here. A reference runs on some backend's.
     """
-    family, _, name = record.backend.rpartition("/")
+    prefix, _, name = record.backend.rpartition("/")
     try:
-        backend = catalog.backend(REFERENCES[name].runs if name in REFERENCES else name)
-        current = checkpoint_hash(catalog.family(family), backend)
+        family = catalog.family(prefix)
+        runs = catalog.in_family(family, REFERENCES[name].runs) if name in REFERENCES else name
+        current = checkpoint_hash(family, catalog.backend(runs))
     except UnknownBackend:
         return False
     return current is not None and record.checkpoint == current

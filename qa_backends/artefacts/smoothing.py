@@ -60,7 +60,7 @@ def smooth(model: onnx.ModelProto, largest: dict[str, FloatArray]) -> None:
         tensors = dict.fromkeys(each.input[0] for each in products)
         sharing = [weights[name] for name in dict.fromkeys(each.input[1] for each in products)]
         highest = np.max([largest[tensor] for tensor in tensors], axis=0)
-        factors = _factors(highest, [numpy_helper.to_array(each) for each in sharing])
+        factors = factors_of(highest, [numpy_helper.to_array(each) for each in sharing])
         for weight in sharing:
             weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) * factors[:, None], weight.name))
         by = numpy_helper.from_array(1 / factors, f"{products[0].input[0]}_by_channel")
@@ -85,8 +85,9 @@ def _bound_together(products: list[onnx.NodeProto]) -> list[list[onnx.NodeProto]
     return [together for _, together in groups]
 
 
-def _factors(largest: FloatArray, weights: list[FloatArray]) -> FloatArray:
-    """What each channel is divided by: the paper's equation 4, for all products that share the input."""
+def factors_of(largest: FloatArray, weights: list[FloatArray]) -> FloatArray:
+    """What each channel is divided by: the paper's equation 4, for all products that share the input, whose weights are
+    ``[in, out]``."""
     heaviest = np.max([np.abs(each).max(axis=1) for each in weights], axis=0)
     usable = (largest > LEAST) & (heaviest > LEAST)
     one, other = np.maximum(largest, LEAST) ** MIGRATION, np.maximum(heaviest, LEAST) ** (1 - MIGRATION)

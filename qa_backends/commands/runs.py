@@ -76,14 +76,16 @@ class Chosen:
         return {**self.run.facts(), "data": self.data.name, "questions": len(self.parts.learned)}
 
 
-def of_a_run(passes: float, seed: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def of_a_run(
+    passes: float, seed: int, learning_rate: float = LEARNING_RATE
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Gives a command the options that every run has, and its function, as ``chosen``, what they make."""
 
     def options(
         data: Data,
         out: Out,
         passes: Passes = passes,
-        learning_rate: Rate = LEARNING_RATE,
+        learning_rate: Rate = learning_rate,
         batch_tokens: Tokens = BATCH_TOKENS,
         seed: Seed = seed,
         hold_out: HoldOut = ARTICLES,

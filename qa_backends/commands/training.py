@@ -1,4 +1,4 @@
-"""``train``: fine-tune, time shapes, prune, distil, calibrate, pack."""
+"""``train``: fine-tune, time shapes, prune, distil, quantise, calibrate, pack."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from qa_backends.training.loop import OnStep, StepReport
     from qa_backends.training.teaching import Teaching
 
-app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, calibrate, pack.")
+app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, quantise, calibrate, pack.")
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -160,6 +160,27 @@ def distil(
     _finish(made, "distil", teaching.checkpoint, settings | teaching.facts() | chosen.facts(), chosen, as_json)
     if not by_labels:  # which is there to be compared with
         smaller.note(teaching.checkpoint, "distilled", made)
+
+
+@app.command("quantise")
+@of_a_run(passes=0.5, seed=4, learning_rate=2e-5)
+def quantise(
+    chosen: Chosen,
+    start: Annotated[Path, typer.Option("--start", help="The checkpoint that shall lose less in INT8.")],
+    teacher: Teacher = None,
+    teacher_logits: TeacherLogits = None,
+    teacher_backend: TeacherBackend = None,
+    family: FamilyName = None,
+    as_json: Json = False,
+) -> None:
+    """Train a checkpoint on while it computes as INT8 does, so that it loses less there."""
+    from qa_backends.training.provenance import history
+    from qa_backends.training.quantise import quantise as trained_rounded
+
+    teaching = _teaching(teacher, teacher_backend, teacher_logits, family)
+    with _steps() as on_step:
+        made = trained_rounded(chosen.parts.learned, start=start, teaching=teaching, run=chosen.run, on_step=on_step)
+    _finish(made, "quantise", start, teaching.facts() | chosen.facts() | history(start), chosen, as_json)
 
 
 def _numbers(layers: str) -> list[int]:

@@ -14,7 +14,8 @@ from helpers import QUESTION, TEXT, encoder_of
 from qa_backends import catalog
 from qa_backends.catalog import Family
 from qa_backends.checkpoints import smaller
-from qa_backends.checkpoints.manifest import manifest_of, read_manifest
+from qa_backends.checkpoints.files import WEIGHTS
+from qa_backends.checkpoints.manifest import file_hash, manifest_of, read_manifest
 from qa_backends.checkpoints.sources import Source
 from qa_backends.cli import main
 from qa_backends.commands.calibrating import calibrate
@@ -179,6 +180,14 @@ def test_distilling_writes_the_layers_and_what_the_student_answers(train: Train,
     assert alone["settings"]["by_labels"] and alone["encoder_parameters"] == made["encoder_parameters"]
 
 
+def test_a_checkpoint_is_trained_on_for_int8(train: Train, tiny: Path, tmp_path: Path) -> None:
+    manifest_of(tiny, step="prune", parent=None, settings={"density": 0.4}).write(tiny)
+    asked = ["--start", str(tiny), "--teacher", str(tiny), "--out", str(tmp_path / "run"), "--hold-out", "0"]
+    made = train("quantise", *asked, "--teacher-backend", "pruned-ort")
+    assert made["step"] == "quantise" and made["parent"] == file_hash(tiny / WEIGHTS)
+    assert made["settings"]["before"] == {"density": 0.4} and made["settings"]["teacher_backend"] == "baseline-ort"
+
+
 def test_movement_takes_no_latency_table(
     data: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,7 +197,8 @@ def test_movement_takes_no_latency_table(
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code
-    assert "--latency-table go with --method importance" in " ".join(capsys.readouterr().err.split())
+    said = " ".join(capsys.readouterr().err.split())
+    assert "--latency-table and --hidden-passes go with --method importance" in said
 
 
 def test_pruning_holds_out_articles_too_and_says_that_its_teacher_saw_them(

@@ -1,0 +1,119 @@
+"""A model that computes as INT8 does, and learns all the same (Jacob et al. 2018).
+
+Every product of the encoder rounds its input and its weights to 8 bits, as the step ``onnx-int8`` will: outlying
+channels smoothed first, weights scaled by output channel, inputs by the range that calibration texts give them.
+Rounding has no gradient, so that of what comes out of it is passed on (the straight-through estimator, Bengio et al.
+2013).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qa_backends.artefacts.smoothing import factors_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import torch
+    from torch import nn
+    from transformers import PreTrainedModel
+
+    from qa_backends.contract import FloatArray
+
+    Ends = tuple[FloatArray, FloatArray]
+
+WEIGHT_STEPS, INPUT_STEPS = 127, 255
+"""Weights become −127 to 127 steps, inputs, whose zero lies anywhere, 0 to 255."""
+LEAST_STEP = 1e-8
+SPAN_ENDS = 2
+"""Outputs of the output layer, which is left as it is."""
+
+
+def round_products(model: PreTrainedModel, texts: Iterable[dict[str, torch.Tensor]]) -> None:
+    """Puts a ``rounded`` layer in the place of each of the encoder's, in place and with its very parameters.
+
+    ``texts`` are inputs without padding, of which it is seen what channels of each product's input are outlying.
+    """
+    import torch
+
+    products = {
+        name: each
+        for name, each in model.named_modules()
+        if isinstance(each, torch.nn.Linear) and each.out_features > SPAN_ENDS
+    }
+    for names, (low, high) in _inputs_of(model, products, texts).items():
+        weights = [products[name].weight.detach().cpu().numpy().T for name in names]
+        factors = factors_of(np.maximum(-low, high), weights)
+        ends = float((low / factors).min()), float((high / factors).max())
+        for name in names:
+            model.set_submodule(name, rounded(products[name], torch.from_numpy(factors).to(model.device), ends))
+
+
+def _inputs_of(
+    model: PreTrainedModel, products: dict[str, nn.Linear], texts: Iterable[dict[str, torch.Tensor]]
+) -> dict[tuple[str, ...], Ends]:
+    """Of the products that share an input, by their names, the lowest and the highest value of each of its channels
+    over all texts, and over zero."""
+    import torch
+
+    seen: list[tuple[str, torch.Tensor]] = []
+    hooks = [
+        each.register_forward_pre_hook(partial(lambda name, _layer, given: seen.append((name, given[0])), name))
+        for name, each in products.items()
+    ]
+    ends: dict[tuple[str, ...], Ends] = {}
+    training = model.training
+    model.train(mode=False)  # dropout would make what is left larger
+    for text in texts:
+        with torch.no_grad():
+            model(**text)
+        sharing: dict[int, list[str]] = {}
+        inputs = {id(given): given for _, given in seen}
+        for name, given in seen:
+            sharing.setdefault(id(given), []).append(name)
+        for place, names in sharing.items():
+            found = inputs[place].flatten(0, -2).float().cpu().numpy()
+            low, high = ends.get(tuple(names), (np.zeros(1), np.zeros(1)))
+            ends[tuple(names)] = np.minimum(low, found.min(axis=0)), np.maximum(high, found.max(axis=0))
+        seen.clear()
+    model.train(training)
+    for hook in hooks:
+        hook.remove()
+    return ends
+
+
+def rounded(layer: nn.Linear, factors: torch.Tensor, ends: tuple[float, float]) -> nn.Linear:
+    """The layer, computed of rounded weights and inputs.
+
+    Each channel of the input is divided by one of the ``factors`` ``[in_features]`` before, and the weights are
+    multiplied by it; what then lies beyond the ``ends`` becomes as large as they.
+    """
+    import torch
+    from torch.nn.functional import linear
+
+    step = max((ends[1] - ends[0]) / INPUT_STEPS, LEAST_STEP)
+    zero = round(-ends[0] / step)
+
+    class Rounded(torch.nn.Linear):
+        def __init__(self) -> None:
+            super().__init__(layer.in_features, layer.out_features, device="meta")
+            self.weight, self.bias = layer.weight, layer.bias
+
+        def forward(self, given: torch.Tensor) -> torch.Tensor:
+            near = torch.fake_quantize_per_tensor_affine(given.float() / factors, step, zero, 0, INPUT_STEPS)
+            return linear(near, _rounded_weight(self.weight * factors), self.bias)
+
+    return Rounded()
+
+
+def _rounded_weight(weight: torch.Tensor) -> torch.Tensor:
+    """By a step for each output channel."""
+    import torch
+
+    step = (weight.detach().abs().amax(dim=1) / WEIGHT_STEPS).clamp(min=LEAST_STEP)
+    zero = torch.zeros(len(step), dtype=torch.int32, device=step.device)
+    return torch.fake_quantize_per_channel_affine(weight, step, zero, 0, -WEIGHT_STEPS, WEIGHT_STEPS)

@@ -1,0 +1,120 @@
+"""Training while it computes as INT8 does: it rounds what INT8 rounds, and what comes of it loses less there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from helpers import BASELINE, random_bert
+
+from qa_backends import catalog
+from qa_backends.artefacts.texts import queries_of, reader_of
+from qa_backends.checkpoints.load import load_model
+from qa_backends.errors import InputError
+from qa_backends.paths import CALIBRATION, OWN_QUESTIONS
+from qa_backends.squad import read_squad
+from qa_backends.training.distil import divergence
+from qa_backends.training.material import Material
+from qa_backends.training.model import trainable
+from qa_backends.training.quantise import calibration_of, quantise
+from qa_backends.training.rounded import round_products
+from qa_backends.training.settings import FP32, Changes, RunSettings
+from qa_backends.training.teaching import Teaching
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qa_backends.runtime import Runtime
+    from qa_backends.training.data import Batch
+    from qa_backends.training.loop import StepReport
+
+PRUNED = BASELINE.parent / "pruned"
+QUESTIONS = read_squad(OWN_QUESTIONS)[:24]
+
+
+def settings(folder: Path, **chosen: object) -> RunSettings:
+    wanted = {"passes": 8, "learning_rate": 1e-4, "max_tokens": 1024, "seed": 0, "device": "cpu", "precision": FP32}
+    return RunSettings(folder, **wanted | chosen)
+
+
+def trained(start: Path, folder: Path, steps: list[StepReport] | None = None, **chosen: object) -> Path:
+    run, told = settings(folder, **chosen), steps if steps is not None else []
+    return quantise(QUESTIONS, start=start, teaching=Teaching(start), run=run, on_step=told.append)
+
+
+def rounded_logits(checkpoint: Path, batch: Batch) -> torch.Tensor:
+    model = trainable(checkpoint, "cpu")
+    round_products(model, calibration_of(checkpoint, model))
+    with torch.no_grad():
+        return torch.stack(model(**batch.inputs).to_tuple()[:2])
+
+
+def test_it_loses_less_by_rounding_and_is_a_checkpoint_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qa_backends.training.distil.LABEL_SHARE", 0.0)  # of which a random teacher knows nothing
+    start = random_bert(tmp_path / "start", columns=96)
+    steps: list[StepReport] = []
+    made = trained(start, tmp_path / "run", steps)
+    before, after = load_model(start), load_model(made)
+    assert {name: each.shape for name, each in after.state_dict().items()} == {
+        name: each.shape for name, each in before.state_dict().items()
+    }
+    assert len(steps) == steps[0].of
+    batch = next(Material(QUESTIONS, start, settings(tmp_path), steps.append).batches(0, 1))
+    with torch.no_grad():
+        right = torch.stack(before(**batch.inputs).to_tuple()[:2])
+    padding = batch.inputs["attention_mask"] == 0
+    lost = [divergence(rounded_logits(each, batch)[0], right[0], padding).item() for each in (start, made)]
+    assert 0 < lost[1] < 0.8 * lost[0], lost
+
+
+@pytest.mark.slow
+def test_it_rounds_what_int8_rounds(runtime: Runtime) -> None:
+    """The rest is that a value between two steps goes to the one or to the other where sums differ by a little."""
+    windows = reader_of(PRUNED).prepare_all(queries_of(CALIBRATION)[:12]).windows
+    minilm, names = catalog.family("minilm"), ("pruned", "pruned-ort-int8")
+    with runtime.turn("cpu") as turn:
+        plain, eight = (turn.logits(minilm, catalog.backend(name), windows).start for name in names)
+    model = trainable(PRUNED, "cpu")
+    round_products(model, calibration_of(PRUNED, model))
+    inputs = windows.inputs(["input_ids", "attention_mask", "token_type_ids"])
+    with torch.no_grad():
+        own = model(**{name: torch.from_numpy(each) for name, each in inputs.items()}).start_logits.numpy()
+    real = windows.attention_mask == 1
+    apart = [float(np.square(each[real] - eight[real]).mean()) for each in (own, plain)]
+    assert apart[0] < 0.5 * apart[1], apart
+
+
+def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped(Exception):
+        pass
+
+    class StopAtTwo(list):  # type: ignore[type-arg]
+        def append(self, step: StepReport) -> None:
+            if step.number == 2:
+                raise Stopped
+
+    start = random_bert(tmp_path / "start")
+    whole = trained(start, tmp_path / "whole", passes=4)
+    monkeypatch.setattr("qa_backends.training.loop.SAVE_EVERY_S", -1.0)
+    with pytest.raises(Stopped):
+        trained(start, tmp_path / "stopped", StopAtTwo(), passes=4)
+    again = trained(start, tmp_path / "stopped", passes=4)
+    for name, each in load_model(whole).state_dict().items():
+        torch.testing.assert_close(load_model(again).state_dict()[name], each, msg=name)
+
+
+def test_what_cannot_be_trained_is_refused_before_a_folder_is_taken(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Name a folder that holds a checkpoint"):
+        trained(tmp_path / "nowhere", tmp_path / "run")
+    start = random_bert(tmp_path / "start")
+    teaching = Teaching(start, kept=tmp_path / "logits.safetensors")
+    with pytest.raises(InputError, match="Leave out --teacher-logits"):
+        quantise(
+            QUESTIONS, start=start, teaching=teaching, run=settings(tmp_path / "run", changes=Changes(swaps=3)),
+            on_step=[].append,
+        )  # fmt: skip
+    assert not (tmp_path / "run").exists()

@@ -61,7 +61,7 @@ def calibrate(
         raise InputError("There is nothing to fit on. Hold out some articles: --hold-out 20.")
     sets = {each.name: each.questions for each in (data_set(name, watched) for name in on or ())}
     checkpoint = make_ready(of.source(chosen.checkpoint), watched)
-    fit(checkpoint, of, chosen, pick_device(device), parts, sets, checkpoint)
+    fit(checkpoint, of, chosen, pick_device(device), parts, sets, [checkpoint])
     made = read_manifest(checkpoint)
     if as_json:
         show(asdict(fitted_of(checkpoint)) | made.settings["calibration"])
@@ -83,10 +83,10 @@ def fit(
     device: str,
     parts: Split,
     sets: Mapping[str, Sequence[Question]],
-    start: Path,
+    origins: Sequence[Path],
 ) -> None:
     """Writes to the manifest of ``made`` the temperature and the threshold of "no answer" that the held-out questions
-    give, and what they change: on them, and on the other ``sets``. ``start`` is what it was trained from.
+    give, and what they change: on them, and on the other ``sets``. ``origins`` are what it was trained from, and by.
 
     Of articles that it may have been trained on, a checkpoint knows which questions they leave open: the threshold that
     they give is noted, and not used.
@@ -106,7 +106,7 @@ def fit(
     for name, questions in {HELD_OUT: parts.held_out, **sets}.items():
         with bar(f"confidence, {name}", len(questions)) as advance:
             found[name] = rivals(runtime, of, backend, device, questions, watched, lambda done, _of: advance(done))
-    seen, plain = seen_before(start, parts.articles), of.settings.null_threshold
+    seen, plain = seen_before(origins, parts.articles), of.settings.null_threshold
     best = plain if of.settings.always_answers else fitted_threshold(found[HELD_OUT])
     threshold = plain if seen else best
     temperature = fitted_temperature(found[HELD_OUT], threshold)

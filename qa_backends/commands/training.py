@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -46,7 +46,7 @@ def finetune(
     with _steps() as on_step:
         made = fine_tuned(chosen.parts.learned, start_from=encoder, run=chosen.run, on_step=on_step)
     settings = {"start_from": encoder.name, **chosen.facts()}
-    _finish(made, "finetune", encoder, settings | history(encoder), chosen, as_json)
+    _finish(made, "finetune", [encoder], settings | history(encoder), chosen, as_json=as_json)
 
 
 Teacher = Annotated[Path | None, typer.Option("--teacher", help="By default the family's baseline.")]
@@ -103,6 +103,7 @@ def prune(
         )
     table = LatencyTable.read(latency_table) if latency_table else None
     teaching = _teaching(teacher, teacher_backend, teacher_logits, family)
+    start = with_tokenizer(start, watched) if start else None
     with _steps() as on_step:
         pruning = Pruning(
             chosen.parts.learned,
@@ -119,7 +120,7 @@ def prune(
     settings = {"method": method, "density": density, "hidden_passes": hidden_passes}
     settings |= {"latency": table.facts if table else None}
     settings |= teaching.facts() | chosen.facts() | (history(start) if start else {})
-    _finish(made, "prune", start or teaching.checkpoint, settings, chosen, as_json)
+    _finish(made, "prune", [start or teaching.checkpoint, teaching.checkpoint], settings, chosen, as_json=as_json)
     smaller.note(teaching.checkpoint, "pruned", made)
 
 
@@ -157,7 +158,8 @@ def distil(
             on_step=on_step, by_labels=by_labels,
         ).run()  # fmt: skip
     settings = {"layers": numbers, "hidden_passes": hidden_passes, "by_labels": by_labels}
-    _finish(made, "distil", teaching.checkpoint, settings | teaching.facts() | chosen.facts(), chosen, as_json)
+    settings |= teaching.facts() | chosen.facts()
+    _finish(made, "distil", [teaching.checkpoint], settings, chosen, as_json=as_json)
     if not by_labels:  # which is there to be compared with
         smaller.note(teaching.checkpoint, "distilled", made)
 
@@ -177,10 +179,11 @@ def quantise(
     from qa_backends.training.provenance import history
     from qa_backends.training.quantise import quantise as trained_rounded
 
-    teaching = _teaching(teacher, teacher_backend, teacher_logits, family)
+    teaching, start = _teaching(teacher, teacher_backend, teacher_logits, family), with_tokenizer(start, watched)
     with _steps() as on_step:
         made = trained_rounded(chosen.parts.learned, start=start, teaching=teaching, run=chosen.run, on_step=on_step)
-    _finish(made, "quantise", start, teaching.facts() | chosen.facts() | history(start), chosen, as_json)
+    settings = teaching.facts() | chosen.facts() | history(start)
+    _finish(made, "quantise", [start, teaching.checkpoint], settings, chosen, as_json=as_json)
 
 
 def _numbers(layers: str) -> list[int]:
@@ -268,16 +271,18 @@ def _steps() -> Iterator[OnStep]:
         yield lambda step: advance(step.number, note(step), step.of)
 
 
-def _finish(made: Path, step: str, parent: Path, settings: dict[str, Any], chosen: Chosen, as_json: bool) -> None:
-    """Stores what was trained from ``parent``, measures it and shows it."""
+def _finish(
+    made: Path, step: str, origins: Sequence[Path], settings: dict[str, Any], chosen: Chosen, *, as_json: bool
+) -> None:
+    """Stores what was trained from the first of the ``origins``, by the others, measures it and shows it."""
     from qa_backends.training.provenance import finish
 
-    finish(made, step=step, parent=parent, settings=settings)
-    _measure_held_out(made, chosen, parent)
+    finish(made, step=step, parent=origins[0], settings=settings)
+    _measure_held_out(made, chosen, origins)
     _made(made, as_json)
 
 
-def _measure_held_out(made: Path, chosen: Chosen, start: Path) -> None:
+def _measure_held_out(made: Path, chosen: Chosen, origins: Sequence[Path]) -> None:
     """Writes to the manifest which articles were held out, what the checkpoint answers of them, in percent, as recipes
     are compared (no threshold of "no answer" is fitted yet), and then what is fitted on them."""
     from qa_backends.measure.quality import scoring
@@ -296,13 +301,13 @@ def _measure_held_out(made: Path, chosen: Chosen, start: Path) -> None:
     found = scoring.figures(scored, seconds)
     facts: dict[str, Any] = {
         "articles": parts.articles,
-        "seen_before": seen_before(start, parts.articles),
+        "seen_before": seen_before(origins, parts.articles),
         "questions": found.n,
         "f1_interval": (found.f1_interval.low, found.f1_interval.high),
     }
     facts |= {each: getattr(found, each) for each in ("exact", "f1", "has_ans_f1", "no_ans_f1")}
     add_to_manifest(made, {"held_out": facts})
-    fit(made, of, catalog.backend(catalog.BASELINE), chosen.run.device, parts, {}, start)
+    fit(made, of, catalog.backend(catalog.BASELINE), chosen.run.device, parts, {}, origins)
 
 
 def _made(folder: Path, as_json: bool) -> None:

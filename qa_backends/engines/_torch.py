@@ -99,16 +99,16 @@ class TorchEngine(Engine):
         names, autocast = self._inputs, self._autocast
 
         class Spans(torch.nn.Module):
-            def __init__(self) -> None:
+            def __init__(self, whole: PreTrainedModel) -> None:  # no name of outside: classes live until the collector
                 super().__init__()
-                self.model = model
+                self.model = whole
 
             def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
                 with autocast():
                     found = self.model(**dict(zip(names, inputs, strict=True)))
                 return found.start_logits, found.end_logits
 
-        return Spans().eval()
+        return Spans(model).eval()
 
     def _autocast(self) -> AbstractContextManager[Any]:
         """Mixed precision, where it was chosen."""

@@ -59,8 +59,12 @@ class Loaded:
 
     def close(self) -> None:
         """On the thread that loaded it: some runtimes mind. What it held in cycles is given back at once as well."""
-        on_engine_thread(self.engine.close)
-        gc.collect()
+        on_engine_thread(lambda: _closed(self.engine))
+
+
+def _closed(engine: Engine) -> None:
+    engine.close()
+    gc.collect()
 
 
 class Runtime:
@@ -301,4 +305,4 @@ def opened(folder: Path, engine: str, device: str) -> Iterator[Forward]:
     try:
         yield found.forward
     finally:
-        found.close()
+        _closed(found)

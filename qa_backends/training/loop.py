@@ -80,7 +80,7 @@ def train(
     those it would have drawn.
 
     Raises:
-        InputError: the folder holds a run of another recipe, or the loss is no number any more.
+        InputError: the folder holds a run of another recipe, or the loss or its gradient is no number any more.
     """
     import torch
 
@@ -97,18 +97,18 @@ def train(
         torch.manual_seed((recipe.seed << 32 | step) % 2**63)
         loss = loss_of(batch, step)
         torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(parameters.values(), GRADIENT_CLIP)
+        norm = torch.nn.utils.clip_grad_norm_(parameters.values(), GRADIENT_CLIP)
+        value = loss.item()
+        if not (math.isfinite(value) and math.isfinite(norm)):
+            raise InputError(
+                f"The loss of step {step + 1} is {value}, its gradient {norm}: the run came apart. What was saved "
+                f"before stays in {folder}; begin in another folder, with a lower --learning-rate or --precision fp32."
+            )
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         if average:
             average.update(step + 1)
         windows += len(batch)
-        value = loss.item()
-        if not math.isfinite(value):
-            raise InputError(
-                f"The loss of step {step + 1} is {value}: the run came apart. What was saved before it stays in "
-                f"{folder}; begin in another folder, with a lower --learning-rate or --precision fp32."
-            )
         shown = value if step == first else LOSS_MEMORY * shown + (1 - LOSS_MEMORY) * value
         now = time.monotonic()
         on_step(StepReport(step + 1, recipe.steps, shown, windows / (now - started)))

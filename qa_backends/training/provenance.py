@@ -45,12 +45,22 @@ def weights_of(checkpoint: Path) -> Path:
 
 
 def check_layers_known(checkpoint: Path) -> None:
-    """Raises InputError where a checkpoint's layers cannot be taken out or made narrower, ArtefactError where it cannot
-    be read."""
+    """Raises InputError where it is not known what a checkpoint's layers are made of, ArtefactError where it cannot be
+    read."""
     config = read_config(checkpoint)
     if not architecture_of(config).layers_known:
         able = ", ".join(kind for kind in known() if architecture(kind).layers_known)
         raise InputError(f"Models of the kind '{config['model_type']}' are not made smaller here, but these: {able}.")
+
+
+def check_read_alike(start: Path, teacher: Path) -> None:
+    """Raises InputError where the two would not see a text as the same tokens."""
+    one, other = (file_hash(each / "tokenizer.json") for each in (start, teacher))
+    if one != other:
+        raise InputError(
+            f"{start} and its teacher {teacher} do not have the same tokenizer. Name a teacher that reads as it does: "
+            "--teacher FOLDER."
+        )
 
 
 def history(folder: Path) -> dict[str, object]:
@@ -58,7 +68,13 @@ def history(folder: Path) -> dict[str, object]:
     return {"before": read_manifest(folder).settings} if (folder / NAME).is_file() else {}
 
 
-def seen_before(folder: Path, articles: Sequence[str]) -> bool:
+def seen_before(origins: Sequence[Path], articles: Sequence[str]) -> bool:
+    """Whether one of the checkpoints that another began as, or learned from, may have been trained on some of the
+    articles."""
+    return any(_has_seen(each, articles) for each in origins)
+
+
+def _has_seen(folder: Path, articles: Sequence[str]) -> bool:
     """Whether a checkpoint may have been trained on some of the articles: its manifest says of one of its runs that
     they were not all held out, or it has none, and an output layer. Figures on articles that were seen say little."""
     if not (folder / NAME).is_file():

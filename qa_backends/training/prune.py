@@ -14,6 +14,7 @@ states behind the teacher's layers too, as those of CoFi are (Xia et al. 2022).
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ from qa_backends.training.latency import choose_by_time
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
 from qa_backends.training.model import learned, runner, showing, trainable
-from qa_backends.training.provenance import check_layers_known, weights_of
+from qa_backends.training.provenance import check_layers_known, check_read_alike, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,8 +82,9 @@ class Pruning:
 
         Raises:
             InputError: the folder holds a run with other settings, or ``start`` no checkpoint; the file of logits is
-                not of these questions, or they change; the latency table is of another size of model, or ``start`` has
-                other layers than the teacher whose hidden states it shall learn.
+                not of these questions, or they change; the latency table is of another size of model; ``start`` has
+                another tokenizer than the teacher or, where it shall learn hidden states, other layers; or these are to
+                be learned for longer than the last stage.
             ArtefactError: the teacher is no checkpoint that can be read.
             QAError: its logits cannot be computed as was asked.
         """
@@ -114,29 +116,41 @@ class Pruning:
         config = read_config(self.teacher)
         if self._latency:
             self._latency.check(config)
-        layers = [int(each["num_hidden_layers"]) for each in (config, read_config(self.start))]
-        if self._hidden_steps and layers[0] != layers[1]:
+        check_read_alike(self.start, self.teacher)
+        if not self._hidden_steps:
+            return
+        sizes = [(each["num_hidden_layers"], each["hidden_size"]) for each in (config, read_config(self.start))]
+        if sizes[0] != sizes[1]:
+            of, at = ("{} layers of {} values a token".format(*each) for each in sizes)
             raise InputError(
-                f"The teacher has {layers[0]} layers, and {self.start} {layers[1]}: their hidden states are not alike. "
-                "Leave out --hidden-passes."
+                f"The teacher has {of}, and {self.start} {at}: their hidden states are not alike. Leave out "
+                "--hidden-passes."
             )
+        *_, (_, begins, end) = self._stages()
+        if self._hidden_steps > end - begins:
+            most = self._run.passes * (end - begins) / self._material.steps
+            raise InputError(f"After the last cut come {most:.2g} passes. Choose fewer --hidden-passes.")
 
     def run(self) -> Path:
         """Prunes and returns the folder of the packed checkpoint."""
         return self._by_importance() if self.method == "importance" else self._by_movement()
 
     def _by_importance(self) -> Path:
-        now = self._density_of(self._model(self.start))
-        stages = [each for each in STAGES if self.density < each[0] < WORTH_A_STAGE * now]
-        last = (self.density, 1.0 - sum(share for _, share in stages))
-        before, done = self.start, 0.0
-        for number, (density, share) in enumerate([*stages, last]):
-            begins, end = (round(self._material.steps * each) for each in (done, done + share))
+        before = self.start
+        for number, (density, begins, end) in enumerate(self._stages()):
             stage = self._run.folder / f"stage-{number}"
             if not (stage / "model" / WEIGHTS).is_file():
                 self._stage(before, stage, density, begins, end)
-            before, done = stage / "model", done + share
+            before = stage / "model"
         return before
+
+    def _stages(self) -> list[tuple[float, int, int]]:
+        """The density that each stage cuts to, and the steps that follow it: from the one to before the other."""
+        now = self._density_of(self._model(self.start))
+        stages = [each for each in STAGES if self.density < each[0] < WORTH_A_STAGE * now]
+        densities = [*(density for density, _ in stages), self.density]
+        ends = [round(self._material.steps * each) for each in itertools.accumulate(share for _, share in stages)]
+        return list(zip(densities, [0, *ends], [*ends, self._material.steps], strict=True))
 
     def _density_of(self, model: PreTrainedModel) -> float:
         """The share that the model is of the teacher's encoder, of its time or of its parameters."""

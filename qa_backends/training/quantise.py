@@ -15,7 +15,7 @@ from qa_backends.paths import CALIBRATION
 from qa_backends.training.loop import train
 from qa_backends.training.material import Material
 from qa_backends.training.model import learned, runner, trainable
-from qa_backends.training.provenance import weights_of
+from qa_backends.training.provenance import check_layers_known, check_read_alike, weights_of
 from qa_backends.training.rounded import round_products
 
 if TYPE_CHECKING:
@@ -38,12 +38,14 @@ def quantise(
     is returned.
 
     Raises:
-        InputError: the folder holds a run with other settings, or ``start`` no weights; the file of logits is not of
-            these questions, or they change.
+        InputError: the folder holds a run with other settings, or ``start`` no weights, another tokenizer than the
+            teacher or layers that are not known; the file of logits is not of these questions, or they change.
         QAError: a checkpoint cannot be read, or the teacher's logits cannot be computed as was asked.
     """
     import torch
 
+    check_layers_known(start)
+    check_read_alike(start, teaching.checkpoint)
     teaching.check(run.changes)
     start_hash = file_hash(weights_of(start))
     material = Material(questions, start, run, on_step)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qa_backends.artefacts.quantise import seven_bits
 from qa_backends.artefacts.smoothing import factors_of
 
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
     Ends = tuple[FloatArray, FloatArray]
 
-WEIGHT_STEPS, INPUT_STEPS = 127, 255
-"""Weights become −127 to 127 steps, inputs, whose zero lies anywhere, 0 to 255."""
+INPUT_STEPS = 255
+"""Inputs, whose zero lies anywhere, become 0 to so many steps."""
+WEIGHT_STEPS = 64 if seven_bits() else 127
+"""Weights become so many steps, either way: as many as they have in INT8 on this machine."""
 LEAST_STEP = 1e-8
 SPAN_ENDS = 2
 """Outputs of the output layer, which is left as it is."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import gc
 import sys
 import time
+import weakref
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from helpers import QUESTION, TEXT
+from helpers import QUESTION, TEXT, random_bert
 
 from qa_backends import catalog
 from qa_backends.catalog import Backend
 from qa_backends.contract import Query
+from qa_backends.engines import engine_class
 from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
 from qa_backends.runtime import cost as costs
@@ -177,3 +179,16 @@ def test_on_a_gpu_it_is_the_memory_of_the_device() -> None:
         cost = runtime.get(family, backend, "cuda").cost
     size = runtime.size_of(family, backend, "cuda")
     assert cost.memory_bytes is not None and size <= cost.memory_bytes < 2 * size
+
+
+def test_a_model_in_pytorch_goes_when_its_backend_is_closed_and_waits_for_no_collector(tmp_path: Path) -> None:
+    engine = engine_class("pytorch")({})
+    engine.load(random_bert(tmp_path), "cpu")
+    gc.collect()
+    gc.disable()
+    try:
+        weights = weakref.ref(next(each for each in gc.get_objects() if type(each).__name__ == "Spans").model)
+        engine.close()
+        assert weights() is None
+    finally:
+        gc.enable()

@@ -138,9 +138,16 @@ def test_hidden_states_are_taught_after_the_last_cut(tmp_path: Path) -> None:
 
 def test_hidden_states_of_other_layers_are_not_taught(tmp_path: Path) -> None:
     teacher, start = random_bert(tmp_path / "teacher", layers=3), random_bert(tmp_path / "start")
-    with pytest.raises(InputError, match=r"3 layers, and .*start 2: their hidden states are not alike"):
+    with pytest.raises(InputError, match=r"3 layers of 32 values a token, and .*start 2 layers of 32 values"):
         prune(teacher, tmp_path / "run", start=start, hidden_passes=0.5)
     assert not (tmp_path / "run").exists(), "the folder can be used for another run"
+
+
+def test_hidden_states_are_taught_no_longer_than_the_last_stage(tmp_path: Path) -> None:
+    teacher = random_bert(tmp_path / "teacher", columns=96)
+    with pytest.raises(InputError, match=r"After the last cut come 4.* passes\. Choose fewer"):
+        prune(teacher, tmp_path / "run", density=0.3, passes=8, hidden_passes=6)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_latency_table_of_another_size_is_refused(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 from helpers import BASELINE, random_bert
+from kinds import checkpoint_of
 
 from qa_backends import catalog
 from qa_backends.artefacts.texts import queries_of, reader_of
 from qa_backends.checkpoints.load import load_model
-from qa_backends.errors import InputError
+from qa_backends.errors import InputError, QAError
 from qa_backends.paths import CALIBRATION, OWN_QUESTIONS
 from qa_backends.squad import read_squad
 from qa_backends.training.distil import divergence
@@ -108,9 +109,14 @@ def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(tmp_path: Path, mon
 
 
 def test_what_cannot_be_trained_is_refused_before_a_folder_is_taken(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="Name a folder that holds a checkpoint"):
+    with pytest.raises(QAError, match="Name a folder that holds a checkpoint"):
         trained(tmp_path / "nowhere", tmp_path / "run")
-    start = random_bert(tmp_path / "start")
+    start, other = random_bert(tmp_path / "start"), random_bert(tmp_path / "other")
+    (other / "tokenizer.json").write_text("{}")
+    with pytest.raises(InputError, match="do not have the same tokenizer"):
+        quantise(QUESTIONS, start=start, teaching=Teaching(other), run=settings(tmp_path / "run"), on_step=[].append)
+    with pytest.raises(InputError, match="'deberta-v2' are not made smaller here"):
+        trained(checkpoint_of("deberta-v2", tmp_path / "deberta"), tmp_path / "run")
     teaching = Teaching(start, kept=tmp_path / "logits.safetensors")
     with pytest.raises(InputError, match="Leave out --teacher-logits"):
         quantise(

@@ -163,7 +163,7 @@ class BackendContestant(Contestant):
 
 class Reference(Contestant):
     """What people run otherwise, on some backend's weights and files: transformers' question-answering pipeline on the
-    baseline's, runtimes as documented on the pruned ones.
+    baseline's, runtimes as documented on the pruned ones, or on what the family has for them.
 
     Its whole answer is one time, in no parts: how it cuts and batches is its own affair.
     """

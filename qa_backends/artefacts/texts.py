@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
 from qa_backends.contract import Query
+from qa_backends.paths import CALIBRATION
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
@@ -35,6 +38,13 @@ def reader_of(checkpoint: Path) -> Reader:
 def probe_windows(checkpoint: Path) -> Windows:
     """The probes, in one batch."""
     return reader_of(checkpoint).prepare_all(PROBES).windows
+
+
+def calibration_windows(checkpoint: Path) -> list[Windows]:
+    """What INT8 is calibrated on: each window by itself, and so without padding, which would widen the ranges for
+    nothing."""
+    windows = reader_of(checkpoint).prepare_all(queries_of(CALIBRATION)).windows
+    return [windows.select(np.array([number])) for number in range(windows.n_windows)]
 
 
 def queries_of(file: Path) -> list[Query]:

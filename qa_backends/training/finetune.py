@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.load import save_model
 from qa_backends.checkpoints.manifest import file_hash
-from qa_backends.training.loop import train
 from qa_backends.training.material import Material
 from qa_backends.training.model import learned, runner, span_loss, trainable
 from qa_backends.training.provenance import weights_of
@@ -43,13 +42,6 @@ def finetune(questions: Sequence[Question], *, start_from: Path, run: RunSetting
     def loss_of(batch: Batch, _step: int) -> torch.Tensor:
         return span_loss(logits_of(batch), batch)
 
-    train(
-        learned(model, freeze_embeddings=run.freeze_embeddings),
-        loss_of,
-        lambda skip: material.batches(skip, material.steps),
-        run.recipe(material.steps),
-        run.folder,
-        on_step,
-    )
+    material.train(learned(model, freeze_embeddings=run.freeze_embeddings), loss_of, run.folder)
     save_model(model, run.folder / "model", tokenizer_from=start_from, dtype=torch.float16)
     return run.folder / "model"

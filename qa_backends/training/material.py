@@ -11,16 +11,18 @@ from qa_backends.training.cached import cached
 from qa_backends.training.data import steps_of, stream
 from qa_backends.training.distil import Teacher
 from qa_backends.training.epochs import Epochs
-from qa_backends.training.loop import begin
+from qa_backends.training.loop import begin, train
 from qa_backends.training.saved import claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    import torch
+
     from qa_backends.squad import Question
     from qa_backends.training.data import Batch
-    from qa_backends.training.loop import OnStep
+    from qa_backends.training.loop import Loss, OnStep
     from qa_backends.training.settings import RunSettings
     from qa_backends.training.teaching import Teaching
 
@@ -58,6 +60,29 @@ class Material:
         run = self._run
         made = stream(self._epochs, self.tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=steps, skip=skip)
         return (batch.to(run.device) for batch in made)
+
+    def train(
+        self,
+        parameters: dict[str, torch.nn.Parameter],
+        loss_of: Loss,
+        folder: Path,
+        *,
+        begins: int = 0,
+        end: int | None = None,
+        scores: dict[str, torch.nn.Parameter] | None = None,
+    ) -> None:
+        """Trains on the batches ``begins`` to ``end``, by default all, as the run's settings say: see ``loop.train``,
+        whose state goes to ``folder``, and which says what is raised."""
+        last = self.steps if end is None else end
+        train(
+            parameters,
+            loss_of,
+            lambda skip: self.batches(begins + skip, last),
+            self._run.recipe(last - begins),
+            folder,
+            self._on_step,
+            scores=scores,
+        )
 
     def teacher(self, teaching: Teaching) -> Teacher:
         """Who teaches these batches.

@@ -35,6 +35,13 @@ def trainable(folder: Path, device: str, *, dropout: float = 0.0) -> PreTrainedM
     return model
 
 
+def frozen(folder: Path, device: str) -> PreTrainedModel:
+    """The checkpoint's model as it answers, to learn from; raises what ``load_model`` raises."""
+    model = trainable(folder, device)
+    model.train(mode=False)
+    return model
+
+
 def learned(model: PreTrainedModel, *, freeze_embeddings: bool = True) -> dict[str, torch.nn.Parameter]:
     """What is trained: everything, by default without the embedding tables.
 

@@ -26,9 +26,8 @@ from qa_backends.errors import InputError
 from qa_backends.training.distil import hidden_loss, logits_loss
 from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
 from qa_backends.training.latency import choose_by_time
-from qa_backends.training.loop import train
 from qa_backends.training.material import Material
-from qa_backends.training.model import learned, runner, showing, trainable
+from qa_backends.training.model import frozen, learned, runner, showing, trainable
 from qa_backends.training.provenance import check_layers_known, check_read_alike, weights_of
 
 if TYPE_CHECKING:
@@ -96,7 +95,6 @@ class Pruning:
         self.density = density
         self._latency = latency
         self._run = run
-        self._on_step = on_step
         self._material = Material(questions, self.teacher, run, on_step)
         self._hidden_steps = self._material.steps_of(hidden_passes) if hidden_passes else 0
         self._check()
@@ -126,7 +124,7 @@ class Pruning:
                 f"The teacher has {of}, and {self.start} {at}: their hidden states are not alike. Leave out "
                 "--hidden-passes."
             )
-        *_, (_, begins, end) = self._stages()
+        *_, (_, begins, end) = self._stages
         if self._hidden_steps > end - begins:
             most = self._run.passes * (end - begins) / self._material.steps
             raise InputError(f"After the last cut come {most:.2g} passes. Choose fewer --hidden-passes.")
@@ -137,13 +135,14 @@ class Pruning:
 
     def _by_importance(self) -> Path:
         before = self.start
-        for number, (density, begins, end) in enumerate(self._stages()):
+        for number, (density, begins, end) in enumerate(self._stages):
             stage = self._run.folder / f"stage-{number}"
             if not (stage / "model" / WEIGHTS).is_file():
                 self._stage(before, stage, density, begins, end)
             before = stage / "model"
         return before
 
+    @cached_property
     def _stages(self) -> list[tuple[float, int, int]]:
         """The density that each stage cuts to, and the steps that follow it: from the one to before the other."""
         now = self._density_of(self._model(self.start))
@@ -175,7 +174,7 @@ class Pruning:
         model = self._model(stage / "cut")
         torch.compiler.reset()  # the graph compiled for the last stage has other shapes
         hidden = self._hidden_steps if end == self._material.steps else 0
-        self._train(self._learned(model), self._loss_of(model, hidden), begins, end, stage)
+        self._material.train(self._learned(model), self._loss_of(model, hidden), stage, begins=begins, end=end)
         save_model(model, stage / "model", tokenizer_from=self.teacher, dtype=torch.float32)
 
     def _loss_of(self, model: PreTrainedModel, hidden_steps: int) -> Loss:
@@ -185,8 +184,7 @@ class Pruning:
         logits_of = runner(model, self._run.device, self._run.precision)
         if not hidden_steps:
             return lambda batch, _step: self._teacher.loss(logits_of(batch), batch)
-        teacher = self._model(self.teacher)
-        teacher.train(mode=False)
+        teacher = frozen(self.teacher, self._run.device)
         wanted, shown = (showing(each, self._run.device, self._run.precision) for each in (teacher, model))
 
         def loss_of(batch: Batch, step: int) -> torch.Tensor:
@@ -243,7 +241,7 @@ class Pruning:
 
         folder = self._run.folder / "movement"
         scores = {f"score.{number}": each for number, each in enumerate(worths)}
-        self._train(self._learned(model), loss_of, 0, self._material.steps, folder, scores)
+        self._material.train(self._learned(model), loss_of, folder, scores=scores)
         gates.remove()
         cut_down(model, *([each > 0 for each in masks(kind, share)] for kind in (heads, columns)))
         save_model(model, folder / "model", tokenizer_from=self.teacher, dtype=torch.float32)
@@ -266,25 +264,6 @@ class Pruning:
 
     def _learned(self, model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
         return learned(model, freeze_embeddings=self._run.freeze_embeddings)
-
-    def _train(
-        self,
-        parameters: dict[str, torch.nn.Parameter],
-        loss_of: Loss,
-        begins: int,
-        end: int,
-        folder: Path,
-        scores: dict[str, torch.nn.Parameter] | None = None,
-    ) -> None:
-        train(
-            parameters,
-            loss_of,
-            lambda skip: self._material.batches(begins + skip, end),
-            self._run.recipe(end - begins),
-            folder,
-            self._on_step,
-            scores=scores,
-        )
 
 
 def masks(scores: Sequence[torch.Tensor], density: float) -> list[torch.Tensor]:

@@ -5,14 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from qa_backends.artefacts.texts import queries_of, reader_of
+from qa_backends.artefacts.texts import calibration_windows
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import save_model
 from qa_backends.checkpoints.manifest import file_hash
-from qa_backends.paths import CALIBRATION
-from qa_backends.training.loop import train
 from qa_backends.training.material import Material
 from qa_backends.training.model import learned, runner, trainable
 from qa_backends.training.provenance import check_layers_known, check_read_alike, weights_of
@@ -55,24 +51,15 @@ def quantise(
     parameters = learned(model, freeze_embeddings=run.freeze_embeddings)
     round_products(model, calibration_of(start, model))
     logits_of = runner(model, run.device, run.precision)
-    train(
-        parameters,
-        lambda batch, _step: teacher.loss(logits_of(batch), batch),
-        lambda skip: material.batches(skip, material.steps),
-        run.recipe(material.steps),
-        run.folder,
-        on_step,
-    )
+    material.train(parameters, lambda batch, _step: teacher.loss(logits_of(batch), batch), run.folder)
     save_model(model, run.folder / "model", tokenizer_from=start, dtype=torch.float32)
     return run.folder / "model"
 
 
 def calibration_of(start: Path, model: PreTrainedModel) -> Iterator[dict[str, torch.Tensor]]:
-    """What INT8 is calibrated on, window by window and so without padding."""
+    """What INT8 is calibrated on, as the model takes it."""
     import torch
 
-    windows = reader_of(start).prepare_all(queries_of(CALIBRATION)).windows
     names = architecture_of(model.config).inputs(model)
-    for number in range(windows.n_windows):
-        arrays = windows.select(np.array([number])).inputs(names)
-        yield {name: torch.from_numpy(each).to(model.device) for name, each in arrays.items()}
+    for window in calibration_windows(start):
+        yield {name: torch.from_numpy(each).to(model.device) for name, each in window.inputs(names).items()}

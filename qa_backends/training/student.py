@@ -14,9 +14,8 @@ from qa_backends.checkpoints.load import read_config, save_model
 from qa_backends.checkpoints.packing import keep_layers
 from qa_backends.errors import InputError
 from qa_backends.training.distil import hidden_loss
-from qa_backends.training.loop import train
 from qa_backends.training.material import Material
-from qa_backends.training.model import learned, runner, showing, span_loss, trainable
+from qa_backends.training.model import frozen, learned, runner, showing, span_loss, trainable
 from qa_backends.training.provenance import check_layers_known
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Distilling:
         there = int(read_config(self._teacher)["num_hidden_layers"])
         if not layers or len(set(layers) & set(range(there))) < len(layers):
             raise InputError(f"The teacher has layers 0 to {there - 1}. Name some of them, each once, as in 1,3,5.")
-        self._by_labels, self._run, self._on_step = by_labels, run, on_step
+        self._by_labels, self._run = by_labels, run
         self._material = Material(questions, self._teacher, run, on_step)
         self._hidden_steps = self._material.steps_of(hidden_passes)
         self._material.claim(
@@ -106,14 +105,7 @@ class Distilling:
             head = architecture_of(student.config).head
             parameters = {key: each for key, each in parameters.items() if not key.startswith(head)}
         torch.compiler.reset()
-        train(
-            parameters,
-            loss_of(student),
-            lambda skip: self._material.batches(first + skip, last),
-            self._run.recipe(last - first),
-            folder,
-            self._on_step,
-        )
+        self._material.train(parameters, loss_of(student), folder, begins=first, end=last)
         save_model(student, folder / "model", tokenizer_from=self._teacher, dtype=torch.float32)
         return folder / "model"
 
@@ -129,8 +121,7 @@ class Distilling:
     def _by_hidden_states(self, student: PreTrainedModel) -> Callable[[Batch, int], torch.Tensor]:
         import torch
 
-        teacher = trainable(self._teacher, self._run.device)
-        teacher.train(mode=False)
+        teacher = frozen(self._teacher, self._run.device)
         shown, asked = (showing(each, self._run.device, self._run.precision) for each in (teacher, student))
 
         def loss_of(batch: Batch, _step: int) -> torch.Tensor:

@@ -11,7 +11,7 @@ from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.errors import InputError
 from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.runtime import Runtime
-from qa_backends.training.model import runner, trainable
+from qa_backends.training.model import frozen, runner
 from qa_backends.training.provenance import weights_of
 from qa_backends.training.settings import UNCHANGED
 
@@ -84,9 +84,7 @@ class Teaching:
 
 def live(checkpoint: Path, device: str, precision: str) -> Callable[[Batch], Logits]:
     """A fine-tuned checkpoint in PyTorch, loaded to the device; raises what ``load_model`` raises."""
-    model = trainable(checkpoint, device)
-    model.train(mode=False)
-    return runner(model, device, precision)
+    return runner(frozen(checkpoint, device), device, precision)
 
 
 def through(backend: Backend, checkpoint: Path, device: str, progress: Progress) -> Callable[[Batch], Logits]:

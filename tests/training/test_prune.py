@@ -112,7 +112,7 @@ def test_each_stage_goes_on_in_the_questions_where_the_last_one_ended(
         seen.append((everything.index(numbers[0]), recipe.steps))
         assert numbers[1] == recipe.steps
 
-    monkeypatch.setattr("qa_backends.training.prune.train", train)
+    monkeypatch.setattr("qa_backends.training.material.train", train)
     pruning = prune(random_bert(tmp_path / "teacher", columns=96), tmp_path / "run", density=0.3, passes=2)
     material = pruning._material
     everything = [each.numbers.tolist() for each in material.batches(0, material.steps)]

@@ -25,6 +25,7 @@ from qa_backends.training.settings import FP32, Changes, RunSettings
 from qa_backends.training.teaching import Teaching
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from qa_backends.runtime import Runtime
@@ -40,9 +41,10 @@ def settings(folder: Path, **chosen: object) -> RunSettings:
     return RunSettings(folder, **wanted | chosen)
 
 
-def trained(start: Path, folder: Path, steps: list[StepReport] | None = None, **chosen: object) -> Path:
-    run, told = settings(folder, **chosen), steps if steps is not None else []
-    return quantise(QUESTIONS, start=start, teaching=Teaching(start), run=run, on_step=told.append)
+def trained(
+    start: Path, folder: Path, on_step: Callable[[StepReport], object] = lambda _step: None, **chosen: object
+) -> Path:
+    return quantise(QUESTIONS, start=start, teaching=Teaching(start), run=settings(folder, **chosen), on_step=on_step)
 
 
 def rounded_logits(checkpoint: Path, batch: Batch) -> torch.Tensor:
@@ -58,7 +60,7 @@ def test_it_loses_less_by_rounding_and_is_a_checkpoint_like_any_other(
     monkeypatch.setattr("qa_backends.training.distil.LABEL_SHARE", 0.0)  # of which a random teacher knows nothing
     start = random_bert(tmp_path / "start", columns=96)
     steps: list[StepReport] = []
-    made = trained(start, tmp_path / "run", steps)
+    made = trained(start, tmp_path / "run", steps.append)
     before, after = load_model(start), load_model(made)
     assert {name: each.shape for name, each in after.state_dict().items()} == {
         name: each.shape for name, each in before.state_dict().items()
@@ -93,16 +95,15 @@ def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(tmp_path: Path, mon
     class Stopped(Exception):
         pass
 
-    class StopAtTwo(list):  # type: ignore[type-arg]
-        def append(self, step: StepReport) -> None:
-            if step.number == 2:
-                raise Stopped
+    def stop_at_two(step: StepReport) -> None:
+        if step.number == 2:
+            raise Stopped
 
     start = random_bert(tmp_path / "start")
     whole = trained(start, tmp_path / "whole", passes=4)
     monkeypatch.setattr("qa_backends.training.loop.SAVE_EVERY_S", -1.0)
     with pytest.raises(Stopped):
-        trained(start, tmp_path / "stopped", StopAtTwo(), passes=4)
+        trained(start, tmp_path / "stopped", stop_at_two, passes=4)
     again = trained(start, tmp_path / "stopped", passes=4)
     for name, each in load_model(whole).state_dict().items():
         torch.testing.assert_close(load_model(again).state_dict()[name], each, msg=name)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from qa_backends.artefacts.graph import FILE, precision_of
 from qa_backends.artefacts.quantise import LEAST_AGREEMENT, TOLERANCE, prepared, seven_bits
 from qa_backends.artefacts.smoothing import MIGRATION, largest_inputs, products_of, smooth
 from qa_backends.artefacts.steps import Making, Step
-from qa_backends.artefacts.texts import queries_of, reader_of
+from qa_backends.artefacts.texts import calibration_windows
 from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.paths import CALIBRATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from qa_backends.contract import Windows
     from qa_backends.progress import Progress
@@ -43,7 +41,7 @@ def make(making: Making) -> None:
         def get_next(self) -> dict[str, Any] | None:
             return next(self._feeds, None)
 
-    windows = reader_of(making.checkpoint).prepare_all(queries_of(CALIBRATION)).windows
+    windows = calibration_windows(making.checkpoint)
     with prepared(making) as graph:
         model = onnx.load(graph)
         names = [each.name for each in model.graph.input]
@@ -64,12 +62,12 @@ def make(making: Making) -> None:
         )
 
 
-def _feeds(windows: Windows, names: list[str], progress: Progress, what: str) -> Iterator[dict[str, Any]]:
-    """The calibration texts, window by window and so without padding, which would widen the ranges for nothing."""
-    for number in range(windows.n_windows):
+def _feeds(windows: Sequence[Windows], names: list[str], progress: Progress, what: str) -> Iterator[dict[str, Any]]:
+    """The calibration texts as the graph takes them."""
+    for number, window in enumerate(windows):
         if number % TOLD_EVERY == 0:
-            progress.say(f"calibrating INT8, {what}: {number} of {windows.n_windows} texts …")
-        yield windows.select(np.array([number])).inputs(names)
+            progress.say(f"calibrating INT8, {what}: {number} of {len(windows)} texts …")
+        yield window.inputs(names)
 
 
 STEP = Step(

@@ -82,7 +82,9 @@ class SubwordTokenizer:
         return prefix != "" and str(self._tokenizer.id_to_token(token)).startswith(prefix)
 
     def encode_many(self, texts: Sequence[str]) -> list[Tokens]:
-        """Many texts, on all cores."""
+        """Many texts; on all cores, where only the library knows how to split."""
+        if self._words:
+            return [self.encode(text) for text in texts]
         texts = [_valid(text) for text in texts]
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         return [self._tokens(each, text) for each, text in zip(encodings, texts, strict=True)]

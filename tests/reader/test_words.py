@@ -55,6 +55,20 @@ def test_the_projects_texts_and_questions_become_the_librarys_tokens(file: Path)
         assert tokens == expected(LIBRARY, text)
 
 
+def test_many_texts_together_become_the_librarys_tokens() -> None:
+    texts = [
+        PLAIN,
+        "",
+        "Zoë ate 2 crêpes.",
+        "東京 is large",
+        "[SEP] it is",
+        *(each.context for each in read_squad(CALIBRATION)),
+    ]
+    for text, tokens in zip(texts, SubwordTokenizer(BASELINE).encode_many(texts), strict=True):
+        ids, offsets = expected(LIBRARY, text)
+        assert (tokens.ids.tolist(), tokens.offsets.tolist()) == (ids, [list(each) for each in offsets])
+
+
 @pytest.mark.parametrize("tokenizer", [LIBRARY, SPELT], ids=["lower case", "as spelt"])
 @pytest.mark.parametrize(
     "text",

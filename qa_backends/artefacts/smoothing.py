@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from qa_backends.contract import FloatArray
 
-MIGRATION = 0.85
+MIGRATION = 0.8
 """How much of the trouble goes over to the weights, from 0 to 1: the paper's alpha, which it has between 0.5 and 0.9,
 the more the worse the outliers."""
 LEAST = 1e-5

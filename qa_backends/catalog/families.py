@@ -37,7 +37,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """``checkpoints`` by name, the baseline first and the smallest last; ``settings`` are how its models read a text,
+    """``checkpoints`` by name, the baseline first; ``settings`` are how its models read a text,
     ``language`` the one that they know, as ISO 639 abbreviates it ("en"), empty where that is not known. ``kind`` is
     what their configs call the architecture; ``own``, of somebody's own model, where that is: a folder, or a repository
     and commit. ``download_mb`` is what its weights take, in millions of bytes, and ``published`` what others measured
@@ -83,11 +83,6 @@ class Family:
         return self.title.partition(",")[0]
 
     @property
-    def smallest(self) -> str:
-        """The name of its last checkpoint."""
-        return self.checkpoints[-1][0]
-
-    @property
     def summary(self) -> str:
         """Languages, where it comes from and published F1, as in "English; 0.13 GB from the Hugging Face Hub on first
         use; published F1 79.5 on SQuAD v2 (baseline)"; of what was fetched, the commits that are kept to."""
@@ -120,6 +115,7 @@ _families = {
             (
                 ("baseline", Source(folder=MODELS / "minilm" / "baseline")),
                 ("pruned", Source(folder=MODELS / "minilm" / "pruned")),
+                ("pruned-deep", Source(folder=MODELS / "minilm" / "pruned-deep")),
             ),
             language="en",
         ),

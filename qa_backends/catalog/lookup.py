@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qa_backends.artefacts.steps import CHECKPOINT, chain_of, step_names
-from qa_backends.catalog.backends import BACKENDS, BASELINE, PRESELECTED, Backend
+from qa_backends.catalog.backends import BACKENDS, BASELINE, OF_THEIR_OWN, PRESELECTED, Backend
 from qa_backends.catalog.families import default_family, families, family
 from qa_backends.checkpoints.architectures import architecture
 from qa_backends.engines import engine_class, engine_names
@@ -91,13 +91,13 @@ def offered(of: Family, device: str | None = None) -> list[Backend]:
 
 
 def usual(of: Family) -> tuple[str, ...]:
-    """Of the family, what is asked unless somebody chooses otherwise: its baseline, and its smallest checkpoint as ONNX
+    """Of the family, what is asked unless somebody chooses otherwise: its baseline, and its smaller checkpoint as ONNX
     Runtime has it best."""
     return tuple(in_family(of, name) for name in PRESELECTED)
 
 
 def in_family(of: Family, name: str) -> str:
-    """What a backend of the table is called in the family: of its smallest checkpoint, where it has not the row's, and
+    """What a backend of the table is called in the family: of its smaller checkpoint, where it has not the row's, and
     of the plain graph, where its kind of model is not fused."""
     row = replace(backend(name), checkpoint=_checkpoints(of, backend(name).checkpoint)[0])
     return (row if _fused(row, of) else replace(row, artefact=PLAIN_ONNX)).name
@@ -118,7 +118,9 @@ def _checkpoints(of: Family, row: str) -> list[str]:
     """The checkpoints that a row of the table is offered for; the row's own first."""
     if row == BASELINE:
         return [row]
-    smaller = [name for name, _ in of.checkpoints if name != BASELINE]
+    if row in OF_THEIR_OWN:
+        return [row] if of.has(row) else []
+    smaller = [name for name, _ in of.checkpoints if name not in {BASELINE, *OF_THEIR_OWN}]
     return sorted(smaller, key=lambda name: name != row) or [BASELINE]
 
 

@@ -67,7 +67,7 @@ def test_a_family_that_came_at_run_time_is_resolved_with_its_own_checkpoints() -
     assert said == {
         "solo/baseline": ["Alone", "Baseline"],
         "solo/tiny-ort": ["Alone", "Tiny, ONNX"],
-        "minilm/tiny": "The family 'minilm' has no checkpoint 'tiny', but these: baseline, pruned.",
+        "minilm/tiny": "The family 'minilm' has no checkpoint 'tiny', but these: baseline, pruned, pruned-deep.",
         "solo/pruned": "The family 'solo' has no checkpoint 'pruned', but these: baseline, tiny.",
     }
 
@@ -83,9 +83,8 @@ def test_what_the_family_has_no_checkpoint_for_is_not_offered() -> None:
     assert catalog.usual(solo) == ("baseline", "baseline-ort-fp16")
 
 
-def test_a_row_stands_for_the_familys_smallest_checkpoint_where_it_has_not_the_rows() -> None:
+def test_a_row_stands_for_the_familys_smaller_checkpoint_where_it_has_not_the_rows() -> None:
     roberta = catalog.family("roberta")
-    assert roberta.smallest == "distilled"
     assert {each.checkpoint for each in catalog.offered(roberta)} == {"baseline", "distilled"}
     assert catalog.usual(roberta) == ("baseline", "distilled-ort-fp16")
     assert catalog.resolve(None, "roberta")[1].name == "distilled-ort-fp16"

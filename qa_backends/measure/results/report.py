@@ -39,9 +39,9 @@ CONFIDENCE = (
     "What the confidence of an answer is worth: the expected calibration error, in percent, is how far the share of "
     "exactly right answers is from the confidence they were given with, in the mean over answers (15 bins, Guo et al. "
     "2017). The temperature was fitted on the held-out articles, and changes no answer. The threshold is how far ahead "
-    "of the best span `no answer` must be, to be the answer, for the highest F1 on the held-out articles. Both "
-    "checkpoints were trained on those articles, so they use 0. The temperature is the one of the highest likelihood, "
-    "which need not be that of the least error."
+    "of the best span `no answer` must be, to be the answer, for the highest F1 on the held-out articles. All "
+    "checkpoints were trained on those articles, or began as one that was, so they use 0. The temperature is the one "
+    "of the highest likelihood, which need not be that of the least error."
 )
 LENGTHS = BenchmarkPlan(family="").lengths
 """Of those measured, the lengths that the README shows."""

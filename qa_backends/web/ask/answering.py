@@ -170,9 +170,10 @@ class Answering:
 
 
 def _compared(of: Family, ticked: list[str]) -> Backend:
-    """What is compared with the baseline: the first ticked backend that runs the family's smallest weights, else those
-    in PyTorch; of a family without smaller ones, its usual faster backend."""
-    smaller = of.smallest if of.smallest != catalog.BASELINE else ""
-    plain = smaller or catalog.usual(of)[-1]
-    chosen = [catalog.resolve(name, of.name)[1] for name in [*ticked, plain]]
-    return next(each for each in chosen if each.checkpoint == smaller or each.name == plain)
+    """What is compared with the baseline: the first ticked backend of the family's usual smaller weights, else those in
+    PyTorch; of a family without smaller ones, its usual faster backend."""
+    usual = catalog.backend(catalog.usual(of)[-1])
+    if usual.checkpoint == catalog.BASELINE:
+        return usual
+    chosen = [catalog.resolve(name, of.name)[1] for name in ticked]
+    return next((each for each in chosen if each.checkpoint == usual.checkpoint), catalog.plain(usual))

@@ -29,6 +29,10 @@ OFFERED = {
     "pruned-ov-bf16": "#9e54b6",
     "pruned-ort-int8-dynamic": "#9d921e",
     "pruned-ts-amp": "#5e7c35",
+    "pruned-deep": "#3f7a83",
+    "pruned-deep-ort-fp16": "#a17af0",
+    "pruned-deep-ov-int8": "#ec6551",
+    "pruned-deep-ov-int8-bf16": "#ea43d4",
 }
 """Of the table's other backends: chosen to differ as much as they can from each other and from those above, with a
 contrast of 3 to both grounds. Derived hues may come near them."""

@@ -13,7 +13,7 @@ from kinds import checkpoint_of
 from qa_backends import catalog
 from qa_backends.artefacts.texts import queries_of, reader_of
 from qa_backends.checkpoints.load import load_model
-from qa_backends.errors import InputError, QAError
+from qa_backends.errors import ArtefactError, InputError
 from qa_backends.paths import CALIBRATION, OWN_QUESTIONS
 from qa_backends.squad import read_squad
 from qa_backends.training.distil import divergence
@@ -110,7 +110,7 @@ def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(tmp_path: Path, mon
 
 
 def test_what_cannot_be_trained_is_refused_before_a_folder_is_taken(tmp_path: Path) -> None:
-    with pytest.raises(QAError, match="Name a folder that holds a checkpoint"):
+    with pytest.raises(ArtefactError, match="Name a folder that holds a checkpoint"):
         trained(tmp_path / "nowhere", tmp_path / "run")
     start, other = random_bert(tmp_path / "start"), random_bert(tmp_path / "other")
     (other / "tokenizer.json").write_text("{}")

@@ -23,7 +23,7 @@ DOCUMENT = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`(qa_backends/[\w/]+\.py)`[^\n]*:\n\n```python\n(.*?)```", re.M | re.S)
 ROW = re.compile(r"```text\n(    Backend\([^\n]*\n)```")
 COPIED = ("qa_backends", "tests", "docs", "app.py", "pyproject.toml", "README.md")
-LAST_ROW = '    Backend("pruned", "onnx-fused-fp16", "onnxruntime"),\n'
+LAST_ROW = '    Backend(PRUNED, "onnx-fused-fp16", "onnxruntime"),\n'
 
 
 @pytest.fixture(scope="module")

@@ -293,4 +293,4 @@ class Engine(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Gives back memory; the engine can be loaded again afterwards."""
+        """Gives back memory at once, what is held in cycles too; the engine can be loaded again afterwards."""

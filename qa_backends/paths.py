@@ -27,6 +27,7 @@ LADDER = RESULTS / "ladder-bert-large-cpu.json"
 OVERHEAD = RESULTS / "overhead-cpu.json"
 RECORDED = RESULTS / "recorded.json"
 SERVING = RESULTS / "serving-cpu.json"
+TECHNIQUES = RESULTS / "techniques.json"
 
 
 def cache_root() -> Path:

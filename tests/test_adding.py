@@ -34,6 +34,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, place / name)
     (place / "assets").symlink_to(ROOT / "assets")
+    if (ROOT / ".mypy_cache").is_dir():  # what is not changed is not looked at again
+        shutil.copytree(ROOT / ".mypy_cache", place / ".mypy_cache")
     files, rows = FILE.findall(DOCUMENT), ROW.findall(DOCUMENT)
     assert len(files) == len(rows) == 2
     for path, content in files:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qa_backends.artefacts.steps import CHECKPOINT, chain_of, step_names
-from qa_backends.catalog.backends import BACKENDS, BASELINE, OF_THEIR_OWN, PRESELECTED, Backend
+from qa_backends.catalog.backends import BACKENDS, BASELINE, OF_THEIR_OWN, PRESELECTED, PRUNED, Backend
 from qa_backends.catalog.families import default_family, families, family
 from qa_backends.checkpoints.architectures import architecture
 from qa_backends.engines import engine_class, engine_names
@@ -99,7 +99,9 @@ def usual(of: Family) -> tuple[str, ...]:
 def in_family(of: Family, name: str) -> str:
     """What a backend of the table is called in the family: of its smaller checkpoint, where it has not the row's, and
     of the plain graph, where its kind of model is not fused."""
-    row = replace(backend(name), checkpoint=_checkpoints(of, backend(name).checkpoint)[0])
+    row = backend(name)
+    theirs = _checkpoints(of, row.checkpoint) or _checkpoints(of, PRUNED)
+    row = replace(row, checkpoint=theirs[0])
     return (row if _fused(row, of) else replace(row, artefact=PLAIN_ONNX)).name
 
 

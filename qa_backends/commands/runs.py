@@ -22,7 +22,7 @@ Rate = Annotated[float, typer.Option("--learning-rate")]
 Tokens = Annotated[int, typer.Option("--batch-tokens", help="Tokens a step, padding included.")]
 Seed = Annotated[int, typer.Option("--seed")]
 HoldOut = Annotated[
-    int, typer.Option("--hold-out", min=0, help="Articles that nothing is trained on; F1 on them goes to the manifest.")
+    int, typer.Option("--hold-out", min=0, help="How many articles are kept apart: nothing is trained on them.")
 ]
 HoldOutSeed = Annotated[
     int, typer.Option("--hold-out-seed", help="Which articles; the same for all runs that are compared.")

@@ -1,4 +1,4 @@
-"""``train``: fine-tune, time shapes, prune, distil, quantise, calibrate, pack."""
+"""``train``: fine-tune, time shapes, prune, distil, quantise, calibrate, compare, pack."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from qa_backends.checkpoints.load import read_config
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import make_ready, with_tokenizer
 from qa_backends.commands.calibrating import calibrate, fit
+from qa_backends.commands.comparing import answers_of, compare
 from qa_backends.commands.runs import Chosen, of_a_run
 from qa_backends.commands.terminal import FamilyName, Json, bar, console, show, table_of, watched
 from qa_backends.errors import InputError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from qa_backends.training.loop import OnStep, StepReport
     from qa_backends.training.teaching import Teaching
 
-app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, quantise, calibrate, pack.")
+app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, quantise, calibrate, compare, pack.")
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -203,6 +204,7 @@ def _teaching(teacher: Path | None, backend: str | None, kept: Path | None, fami
 
 
 app.command("calibrate")(calibrate)
+app.command("compare")(compare)
 
 
 @app.command("latency")
@@ -285,20 +287,13 @@ def _finish(
 def _measure_held_out(made: Path, chosen: Chosen, origins: Sequence[Path]) -> None:
     """Writes to the manifest which articles were held out, what the checkpoint answers of them, in percent, as recipes
     are compared (no threshold of "no answer" is fitted yet), and then what is fitted on them."""
-    from qa_backends.measure.quality import scoring
-    from qa_backends.runtime import Runtime
+    from qa_backends.measure.quality.scoring import figures
     from qa_backends.training.provenance import add_to_manifest, seen_before
 
     parts = chosen.parts
     if not parts.articles:
         return
-    of = catalog.family_of(made, "trained", "Just trained")
-    answers = scoring.through(
-        Runtime(progress=watched), of, catalog.backend(catalog.BASELINE), chosen.run.device, watched
-    )
-    with bar("held-out questions", len(parts.held_out)) as advance:
-        scored, seconds = scoring.evaluate(answers, parts.held_out, lambda done, _of: advance(done))
-    found = scoring.figures(scored, seconds)
+    found = figures(*answers_of(made, parts.held_out, chosen.run.device))
     facts: dict[str, Any] = {
         "articles": parts.articles,
         "seen_before": seen_before(origins, parts.articles),
@@ -307,6 +302,7 @@ def _measure_held_out(made: Path, chosen: Chosen, origins: Sequence[Path]) -> No
     }
     facts |= {each: getattr(found, each) for each in ("exact", "f1", "has_ans_f1", "no_ans_f1")}
     add_to_manifest(made, {"held_out": facts})
+    of = catalog.family_of(made, "trained", "Just trained")
     fit(made, of, catalog.backend(catalog.BASELINE), chosen.run.device, parts, {}, origins)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -37,6 +38,8 @@ class TorchEngine(Engine):
     packages: ClassVar[tuple[str, ...]] = ("torch", "transformers", "safetensors")
     reads: ClassVar = ("checkpoint",)
     options: ClassVar = {"precision": AMP}
+    in_cycles: ClassVar = False
+    """Whether what runs holds itself in cycles, which only a walk through all that the process holds can free."""
 
     @abstractmethod
     def prepared(self, model: PreTrainedModel) -> Run:
@@ -89,6 +92,8 @@ class TorchEngine(Engine):
         import torch
 
         del self._run
+        if self.in_cycles:
+            gc.collect()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 

@@ -29,6 +29,7 @@ class DeepSpeed(TorchEngine):
     title: ClassVar = "DeepSpeed-Inference"
     short: ClassVar = "deepspeed"
     label: ClassVar = "DeepSpeed"
+    in_cycles: ClassVar = True
     packages: ClassVar[tuple[str, ...]] = (*TorchEngine.packages, "deepspeed")
     install: ClassVar = "pip install --no-build-isolation deepspeed==0.19.8"
     devices: ClassVar = ("cuda",)

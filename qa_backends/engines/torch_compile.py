@@ -29,6 +29,7 @@ class TorchCompile(TorchEngine):
     title: ClassVar = "torch.compile"
     short: ClassVar = "compiled"
     label: ClassVar = "compiled"
+    in_cycles: ClassVar = True
 
     @classmethod
     def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:

@@ -6,7 +6,6 @@ happens in the turn of whoever asks.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -58,13 +57,8 @@ class Loaded:
     cost: LoadCost
 
     def close(self) -> None:
-        """On the thread that loaded it: some runtimes mind. What it held in cycles is given back at once as well."""
-        on_engine_thread(lambda: _closed(self.engine))
-
-
-def _closed(engine: Engine) -> None:
-    engine.close()
-    gc.collect()
+        """On the thread that loaded it: some runtimes mind."""
+        on_engine_thread(self.engine.close)
 
 
 class Runtime:
@@ -305,4 +299,4 @@ def opened(folder: Path, engine: str, device: str) -> Iterator[Forward]:
     try:
         yield found.forward
     finally:
-        _closed(found)
+        found.close()

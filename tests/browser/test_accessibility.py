@@ -24,7 +24,10 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 EXCEPTIONS: dict[tuple[str, str], str] = {}
 """Rule and selector of what may stay, with the reason. There is nothing."""
 HEBREW, HEBREW_QUESTION = "דנה שתלה עץ תפוח מאחורי בית הספר. יואב השקה אותו כל יום.", "מי השקה את העץ?"
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1280x900", "390x844"])
+LOOKS = pytest.mark.parametrize(
+    ("theme", "size"), [("light", WIDE), ("dark", NARROW)], ids=["light-wide", "dark-narrow"]
+)
+"""Both themes and both sizes: colours do not hang on the size, nor places on the theme."""
 THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
 COLOURS = """
   const channel = byte => byte / 255 <= 0.04045 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4;
@@ -39,8 +42,7 @@ COLOURS = """
 """Contrast as WCAG defines it, and the colour that an element stands on."""
 
 
-@SIZES
-@THEMES
+@LOOKS
 def test_no_rule_of_wcag_is_broken_in_any_state(open_page: Open, theme: str, size: dict[str, int]) -> None:
     page = open_page(f"?__theme={theme}", size, reduced_motion="reduce")
     page.evaluate(AXE)
@@ -122,7 +124,7 @@ FOCUSED = (
 two pixels at least, whole, with a contrast of at least 3 to what it stands on (1.4.11, 2.4.13)."""
 
 
-@pytest.mark.parametrize(("theme", "size"), [("light", WIDE), ("dark", NARROW)], ids=["light-wide", "dark-narrow"])
+@LOOKS
 @pytest.mark.parametrize("tab", ["Ask", "Benchmark", "Accuracy"])
 def test_the_tab_key_goes_where_the_eye_goes_and_is_seen_there(
     open_page: Open, tab: str, theme: str, size: dict[str, int]

@@ -138,21 +138,16 @@ def test_every_chart_has_the_pages_font_in_a_size_that_can_be_read(open_page: Op
 
 
 @SIZES
-def test_what_a_chart_says_is_whole_and_apart(open_page: Open, size: dict[str, int]) -> None:
+def test_what_a_chart_of_all_backends_says_is_whole_and_apart_and_each_line_named_at_its_end(
+    open_page: Open, size: dict[str, int]
+) -> None:
     """No title, number or name is cut off by the chart's edge, and none lies on another."""
-    page = open_page(size=size)
-    show_all(page)
-    for plot in on_tabs(page, "Benchmark", "Ask"):
-        whole_and_apart(plot)
-
-
-@SIZES
-def test_each_line_is_named_at_its_end(open_page: Open, size: dict[str, int]) -> None:
     shipped = shipped_benchmark()
     assert shipped is not None
     page = open_page(size=size)
     show_all(page)
-    on_tab(page, "Benchmark")
+    for plot in on_tabs(page, "Ask", "Benchmark"):
+        whole_and_apart(plot)
     for chart in ("#qa-bench-chart-0", "#qa-bench-chart-4", "#qa-bench-chart-5"):
         plot = page.locator(chart)
         names = plot.locator(".annotation").all_text_contents()

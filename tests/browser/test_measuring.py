@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers import NARROW, ROOT, WIDE
+from helpers import ROOT
 from typer.testing import CliRunner
 
 from qa_backends.cli import app
@@ -20,8 +20,6 @@ from qa_backends.web.benchmark import fastest
 from qa_backends.web.benchmark import tab as benchmark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playwright.sync_api import Page
 
 BUILT_AND_MEASURED = 180_000
@@ -220,9 +218,8 @@ def test_after_an_error_that_nobody_foresaw_it_can_be_started_again(
         assert page.is_enabled(f"#{work}-start") and not page.is_visible(f"#{work}-stop")
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["desk", "phone"])
-def test_progress_is_told_to_everybody_and_moves_nothing(open_page: Callable[..., Page], size: dict[str, int]) -> None:
-    page = open_page(size=size)
+def test_progress_is_told_to_everybody_and_moves_nothing(phone: Page) -> None:
+    page = phone
     open_tab(page, "Accuracy")
     unfold(page, "#qa-accuracy-options")
     page.locator("#qa-accuracy-limit input").fill("96")  # the page shows what is newest, and may skip a short batch

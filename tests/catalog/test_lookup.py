@@ -88,6 +88,7 @@ def test_a_row_stands_for_the_familys_smaller_checkpoint_where_it_has_not_the_ro
     assert {each.checkpoint for each in catalog.offered(roberta)} == {"baseline", "distilled"}
     assert catalog.usual(roberta) == ("baseline", "distilled-ort-fp16")
     assert catalog.resolve(None, "roberta")[1].name == "distilled-ort-fp16"
+    assert catalog.in_family(roberta, "pruned-deep-ov-int8") == "distilled-ov-int8"
     steps = ["baseline", "distilled", "distilled-ort", "distilled-ort-fused", "distilled-ort-fp16"]
     ordered = [each.name for each in catalog.ladder(catalog.offered(roberta, "cpu"))]
     assert [name for name in ordered if name in steps] == steps

@@ -19,8 +19,11 @@ from qa_backends.checkpoints.manifest import file_hash, manifest_of, read_manife
 from qa_backends.checkpoints.sources import Source
 from qa_backends.cli import main
 from qa_backends.commands.calibrating import calibrate
+from qa_backends.commands.comparing import compare
 from qa_backends.contract import ALWAYS_ANSWERS, Answer, Query
 from qa_backends.errors import InputError
+from qa_backends.measure.results.files import read_techniques
+from qa_backends.measure.results.report import techniques_table
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.runtime import Runtime
 from qa_backends.squad import read_squad
@@ -149,7 +152,7 @@ def test_pruning_for_time_begins_with_a_table_of_this_machine(
     manifest_of(tiny, step="test", parent=None, settings={}).write(tiny)
     catalog.register(Family("tiny", "Tiny", (("baseline", Source(folder=tiny)), ("pruned", Source(folder=tiny)))))
     file = tmp_path / "table.json"
-    timing = f"latency --out {file} --backend tiny/pruned-ort --seconds 10 --json"
+    timing = f"latency --out {file} --backend tiny/pruned-ort --seconds 2 --json"
     monkeypatch.setattr(sys, "argv", ["qa_backends", "train", *timing.split()])
     with pytest.raises(SystemExit) as left:
         main()
@@ -186,6 +189,42 @@ def test_a_checkpoint_is_trained_on_for_int8(train: Train, tiny: Path, tmp_path:
     made = train("quantise", *asked, "--teacher-backend", "pruned-ort")
     assert made["step"] == "quantise" and made["parent"] == file_hash(tiny / WEIGHTS)
     assert made["settings"]["before"] == {"density": 0.4} and made["settings"]["teacher_backend"] == "baseline-ort"
+
+
+def test_what_a_run_did_otherwise_is_compared_on_the_articles_that_all_held_out(
+    train: Train, tiny: Path, tmp_path: Path
+) -> None:
+    encoder, save = encoder_of(tiny), tmp_path / "techniques.json"
+    asked = ["finetune", "--from", str(encoder), "--passes", "2", "--hold-out", "3"]
+    otherwise = {"plain": [], "averaged": ["--ema", "0.9", "--cut", "0.5"], "hurried": ["--seed", "9"], "same": []}
+    made = {name: train(*asked, "--out", str(tmp_path / name), *more) for name, more in otherwise.items()}
+    folders = [each["folder"] for each in made.values()]
+    compared = train("compare", *folders, "--hold-out", "3", "--save", str(save))
+    assert [each["otherwise"] for each in compared["rows"]] == ["", "cut 0.5, ema 0.9", "seed 9", ""]
+    errors = [each["settings"]["calibration"]["errors"][0] for each in made.values()]
+    assert [each["f1"] for each in compared["rows"]] == pytest.approx([each["f1_at_threshold"] for each in errors])
+    first, *others = compared["rows"]
+    assert first["f1_difference"] is None and not compared["seen_before"]
+    for each in others:
+        assert each["f1_difference"]["value"] == pytest.approx(each["f1"] - first["f1"])
+    assert read_techniques(save).rows[1].settings["ema"] == 0.9
+    assert "`cut 0.5, ema 0.9`" in techniques_table(read_techniques(save))
+
+
+def test_runs_that_say_nothing_about_each_other_are_not_compared(train: Train, tiny: Path, tmp_path: Path) -> None:
+    asked = ["finetune", "--passes", "1", "--hold-out", "2", "--from"]
+    first = train(*asked, str(encoder_of(tiny)), "--out", str(tmp_path / "first"))["folder"]
+    further = train(*asked, first, "--out", str(tmp_path / "further"))["folder"]
+    data, other = tmp_path / "questions.json", "did not begin as the first did"
+    with pytest.raises(InputError, match=other):
+        compare([Path(first), Path(further)], data, hold_out=2)
+    with pytest.raises(InputError, match="was trained with other articles held out"):
+        compare([Path(first), Path(first)], data, hold_out=3)
+    with pytest.raises(InputError, match="nothing to compare"):
+        compare([Path(first)], data, hold_out=2)
+    alone = train("finetune", "--passes", "1", "--hold-out", "0", "--from", first, "--out", str(tmp_path / "alone"))
+    with pytest.raises(InputError, match="without held-out articles"):
+        compare([Path(alone["folder"]), Path(first)], data, hold_out=2)
 
 
 def test_movement_takes_no_latency_table(

@@ -19,6 +19,7 @@ from qa_backends.web.shared.stops import Stops
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from qa_backends.catalog import Backend
     from qa_backends.runtime import Runtime
 
 VISITOR: Any = SimpleNamespace(session_hash="somebody", headers={})
@@ -73,6 +74,27 @@ def test_what_is_measured_longer_is_what_is_shown(runtime: Runtime, monkeypatch:
     *_, longer = answering.ask_longer(shown[0], VISITOR)
     assert (longer[0].last.question, longer[0].last.context) == (QUESTION, TEXT)
     assert [card.backend for card in longer[0].last.cards] == ["baseline"]
+
+
+@pytest.mark.parametrize(
+    ("ticked", "family", "compared"),
+    [
+        (["baseline", "baseline-ort", "pruned-deep-ov-int8", "pruned"], "minilm", "pruned-deep-ov-int8"),
+        (["baseline", "baseline-ort"], "minilm", "pruned"),
+        (["baseline"], "distilbert", "baseline-ort"),
+    ],
+)
+def test_another_answer_is_looked_for_from_the_first_ticked_backend_of_other_weights(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, ticked: list[str], family: str, compared: str
+) -> None:
+    pairs: list[list[str]] = []
+
+    def nothing_found(_runtime: object, _of: object, pair: tuple[Backend, Backend], *_: object) -> None:
+        pairs.append([each.name for each in pair])
+
+    monkeypatch.setattr("qa_backends.web.ask.answering.find_difference", nothing_found)
+    *_, last = Answering(runtime).find(0, TEXT, QUESTION, ticked, family, "cpu", VISITOR)
+    assert pairs == [["baseline", compared]] and "agree on all" in last[6]
 
 
 def test_a_newer_question_ends_the_one_before_which_leaves_its_cancel_button_alone(runtime: Runtime) -> None:

@@ -127,6 +127,19 @@ def test_mixed_lengths_show_what_sorting_wins() -> None:
     assert "40% padding" in figure.layout.title.text and "10% padding" in figure.layout.title.text
 
 
+def test_what_sorts_nothing_is_shown_one_by_one_beside_those_that_do() -> None:
+    plain = row("hf-pipeline", None, 40.0, batch=4, order="arrival", padding=None, quality=None)
+    alone = replace(plain, batch=1, order="one by one", questions_per_second=35.0)
+    asked = [replace(plain, questions_per_second=30.0), alone]
+    figure = charts.mixed([*ROWS, *asked])
+    assert figure is not None and sorted(each.x[0] for each in figure.data) == [30.0, 35.0, 50.0, 70.0]
+    assert "30 as they come, 35 one by one" in said(figure)[-1]
+    assert "where nothing sorts" in figure.layout.title.text
+    assert "as they come, 40% padding" in figure.layout.title.text and "0% padding" not in "".join(
+        each.hovertemplate or "" for each in figure.data if each.x[0] < 40
+    )
+
+
 def test_what_was_not_measured_is_no_empty_frame_but_a_sentence() -> None:
     assert charts.drawn([], 128, log=False) == [None] * 7
     single = [each for each in ROWS if each.batch == 1]

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from qa_backends.reader.reader import Prepared, Reader
     from qa_backends.runtime import Runtime, Turn
 
-EQUAL, ARRIVAL, SORTED = "equal", "arrival", "sorted"
-"""How batches are made: of equal lengths; of mixed lengths as they come; of mixed lengths, like with like."""
+EQUAL, ARRIVAL, SORTED, SINGLY = "equal", "arrival", "sorted", "one by one"
+"""How batches are made: of equal lengths; of mixed lengths as they come; of mixed lengths, like with like; not."""
+ORDERS = {ARRIVAL: "as they come", SORTED: "sorted by length", SINGLY: "one by one"}
+"""What is done with mixed lengths, in words."""
 AS_ASKED = "as asked"
 """In whatever calls the app itself would answer them."""
 
@@ -165,7 +167,8 @@ class Reference(Contestant):
     """What people run otherwise, on some backend's weights and files: transformers' question-answering pipeline on the
     baseline's, runtimes as documented on the pruned ones, or on what the family has for them.
 
-    Its whole answer is one time, in no parts: how it cuts and batches is its own affair.
+    Its whole answer is one time, in no parts: how it cuts and pads is its own affair. Of mixed lengths, which none of
+    them sorts, it may be faster without batches, so both ways are measured.
     """
 
     measured_alone = False
@@ -176,7 +179,7 @@ class Reference(Contestant):
         self._backend = catalog.backend(catalog.in_family(family, REFERENCES[name].runs))
 
     def orders(self, *, mixed: bool) -> tuple[str, ...]:
-        return () if mixed else (EQUAL,)
+        return (ARRIVAL, SINGLY) if mixed else (EQUAL,)
 
     def make_ready(self, runtime: Runtime, device: str, progress: Progress) -> None:
         runtime.make_ready(self._family, self._backend, device, progress)
@@ -188,10 +191,10 @@ class Reference(Contestant):
         self._loaded(turn)
 
     def answer(self, turn: Turn, queries: Sequence[Query], order: str) -> Answered:
-        loaded = self._loaded(turn)
+        loaded, batch = self._loaded(turn), {ARRIVAL: MIXED_BATCH, SINGLY: 1}.get(order, len(queries))
         try:
             with translated(self.name, "answering"):
-                return Answered(on_engine_thread(lambda: loaded.answer(queries)))
+                return Answered(on_engine_thread(lambda: loaded.answer(queries, batch)))
         except BackendFailed:
             turn.runtime.drop(self._family, self.name, turn.device)
             raise

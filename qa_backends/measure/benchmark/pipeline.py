@@ -47,13 +47,13 @@ class LoadedPipeline:
             versions=versions_of(PACKAGES),
         )
 
-    def answer(self, queries: Sequence[Query]) -> StageTimes:
-        """Answers all queries as one batch, and says how long that took as a whole."""
+    def answer(self, queries: Sequence[Query], batch: int) -> StageTimes:
+        """Answers all queries in batches of so many, and says how long that took as a whole."""
         began = time.perf_counter()
         self._pipeline(
             question=[each.question for each in queries],
             context=[each.context for each in queries],
-            batch_size=len(queries),
+            batch_size=batch,
             max_seq_len=self._settings.max_seq_len,
             doc_stride=self._settings.stride,
             max_question_len=self._settings.max_question_tokens,

@@ -46,9 +46,14 @@ class Plain(ABC):
     def _logits(self, inputs: dict[str, Any]) -> tuple[Any, Any]:
         """Start and end logits ``[n, seq_len]``."""
 
-    def answer(self, queries: Sequence[Query]) -> StageTimes:
-        """Answers all queries as one batch, and says how long that took as a whole."""
+    def answer(self, queries: Sequence[Query], batch: int) -> StageTimes:
+        """Answers all queries in batches of so many, and says how long that took as a whole."""
         began = time.perf_counter()
+        for first in range(0, len(queries), batch):
+            self._answer_batch(queries[first : first + batch])
+        return StageTimes(0.0, 0.0, time.perf_counter() - began, 0.0)
+
+    def _answer_batch(self, queries: Sequence[Query]) -> None:
         inputs = self._tokenizer(
             [each.question for each in queries], [each.context for each in queries],
             truncation="only_second", max_length=POSITIONS, padding=True, return_tensors="np",
@@ -56,7 +61,6 @@ class Plain(ABC):
         starts, ends = self._logits(dict(inputs))
         for ids, start, end in zip(inputs["input_ids"], starts, ends, strict=True):
             self._tokenizer.decode(ids[int(start.argmax()) : int(end.argmax()) + 1])
-        return StageTimes(0.0, 0.0, time.perf_counter() - began, 0.0)
 
     def close(self) -> None:
         """On the thread that loaded it: some runtimes mind."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
-from qa_backends.measure.benchmark.contestants import ARRIVAL, SORTED
+from qa_backends.measure.benchmark.contestants import ARRIVAL, SINGLY, SORTED
 from qa_backends.measure.results.records import Against, AloneRecord, BenchmarkRecord, Samples
 from qa_backends.measure.timing.statistics import percentiles, unstable
 from qa_backends.reader.windows import padding_share
@@ -65,7 +65,7 @@ def record_of(at: AtPoint, entry: Entry, facts: Facts) -> BenchmarkRecord:
         checkpoint=facts.checkpoint,
         device=at.point.device,
         tokens=at.point.tokens,
-        batch=at.point.batch,
+        batch=1 if entry.order == SINGLY else at.point.batch,
         order=entry.order,
         questions=at.questions,
         windows=windows.n_windows if windows else None,

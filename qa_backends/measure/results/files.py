@@ -12,7 +12,14 @@ from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
 from qa_backends.errors import InputError
-from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, Overhead, QualityRecord, QualityTable
+from qa_backends.measure.results.records import (
+    Benchmark,
+    BenchmarkRecord,
+    Overhead,
+    QualityRecord,
+    QualityTable,
+    Techniques,
+)
 from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 2
 """Documented in ``assets/results/README.md``; a file of another schema is refused with a sentence."""
-BENCHMARK, QUALITY, OVERHEAD = "benchmark", "accuracy", "overhead"
+BENCHMARK, QUALITY, OVERHEAD, TECHNIQUES = "benchmark", "accuracy", "overhead", "techniques"
 """Kinds of files, by the keyword they carry."""
 MAX_RESULTS_BYTES = 64 * 1024 * 1024
 T = TypeVar("T")
@@ -42,6 +49,11 @@ def read_quality(path: Path) -> tuple[QualityRecord, ...]:
 def read_overhead(path: Path) -> Overhead:
     """Raises InputError, see ``read_results``."""
     return read_results(path, OVERHEAD, Overhead)
+
+
+def read_techniques(path: Path) -> Techniques:
+    """Raises InputError, see ``read_results``."""
+    return read_results(path, TECHNIQUES, Techniques)
 
 
 def read_results(path: Path, kind: str, record: type[T]) -> T:

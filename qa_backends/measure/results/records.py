@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from qa_backends.contract import Ran
 from qa_backends.measure.benchmark.plan import MOST_RUNS, BenchmarkPlan
@@ -236,3 +236,39 @@ class Overhead:
 
     machine: Machine
     rows: tuple[OverheadRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Technique:
+    """A run that did something ``otherwise`` than the one it is compared with, with all its ``settings``, and what its
+    checkpoint answers of the held-out articles, in percent over ``n`` questions, at its own ``null_threshold``.
+
+    ``f1_difference`` is to the F1 of the first run, paired; ``None`` for the first.
+    """
+
+    otherwise: str
+    step: str
+    settings: dict[str, JsonValue]
+    null_threshold: float
+    n: int
+    f1: float
+    f1_interval: Interval
+    has_ans_f1: float | None
+    no_ans_f1: float | None
+    f1_difference: Difference | None
+
+
+@dataclass(frozen=True, slots=True)
+class Techniques:
+    """Runs that began as the checkpoint whose weights have the hash ``parent``, and held out the same ``articles``; the
+    first is what the others are compared with.
+
+    ``seen_before`` is whether that checkpoint, or who taught one of the runs, may have been trained on some of the
+    articles.
+    """
+
+    machine: Machine
+    parent: str | None
+    articles: tuple[str, ...]
+    seen_before: bool
+    rows: tuple[Technique, ...]

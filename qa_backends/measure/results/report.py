@@ -9,14 +9,14 @@ from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import local_folder
 from qa_backends.errors import InputError
-from qa_backends.measure.benchmark.contestants import EQUAL
-from qa_backends.measure.benchmark.plan import REFERENCES, SHOWN_AT, BenchmarkPlan
+from qa_backends.measure.benchmark.contestants import EQUAL, ORDERS
+from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES, SHOWN_AT, BenchmarkPlan
 from qa_backends.measure.benchmark.presets import beside
 from qa_backends.measure.quality.datasets import DATA_FILES, SQUAD_V2_DEV, TITLES
-from qa_backends.measure.results.files import read_benchmark, read_overhead
+from qa_backends.measure.results.files import read_benchmark, read_overhead, read_techniques
 from qa_backends.measure.results.shipped import measured_on_current_weights, shipped_quality
 from qa_backends.measure.timing.statistics import signed
-from qa_backends.paths import ASSETS, BENCHMARK, LADDER, MODELS, OVERHEAD
+from qa_backends.paths import ASSETS, BENCHMARK, LADDER, MODELS, OVERHEAD, TECHNIQUES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         BenchmarkRecord,
         Overhead,
         QualityRecord,
+        Techniques,
     )
 
 CARD_FAMILY = "minilm"
@@ -130,10 +131,27 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
         f"{benchmark.plan.shown_at} tokens. "
         "`hf-pipeline` is transformers' own question-answering pipeline on the baseline's weights; `ort` and "
         "`openvino` are these runtimes called as their documentation shows, on the pruned weights' graph. "
+        f"{_mixed(benchmark)}"
         f"Measured on {machine.sentence(records[0].device)}; {', '.join(tools)}. "
         f"By itself and beside the others the medians differ most for `{furthest.name}`: "
         f"{furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
         f"{shaky} of {len(benchmark.rows)} measurements were unstable. On a CPU the FP16 weights are computed in FP32."
+    )
+
+
+def _mixed(benchmark: Benchmark) -> str:
+    """What the fastest backend does of mixed lengths, beside the pipeline, each in the better of its two ways; nothing
+    where one of them was not asked."""
+    mixed = sorted((each for each in benchmark.rows if each.tokens is None), key=lambda each: each.questions_per_second)
+    ours = [each for each in mixed if each.name not in REFERENCES]
+    theirs = [each for each in mixed if each.name == PIPELINE]
+    if not ours or not theirs:
+        return ""
+    best, other = ours[-1], theirs[-1]
+    return (
+        f"Of {best.questions} questions whose lengths are mixed, `{best.name}` answers "
+        f"{best.questions_per_second:.0f} a second in batches of {best.batch} {ORDERS[best.order]}, and the pipeline "
+        f"{other.questions_per_second:.0f} {ORDERS[other.order]}. "
     )
 
 
@@ -217,6 +235,42 @@ def confidence_table() -> str:
     return markdown(["checkpoint", "data", "questions", *figures], lines)
 
 
+def techniques_table(compared: Techniques) -> str:
+    """What each technique of training was worth, losers included, and above it how that was found out.
+
+    Raises:
+        InputError: nothing was compared with anything.
+    """
+    if len(compared.rows) < 2:
+        raise _lacking("runs to compare")
+    head = ["done otherwise", "F1, held-out articles", "less the first's", "F1, answerable", "F1, unanswerable"]
+    lines = [
+        [
+            f"`{each.otherwise}`" if each.otherwise else "nothing",
+            f"{each.f1:.2f}",
+            each.f1_difference.spelt() if each.f1_difference else "",
+            *["" if part is None else f"{part:.2f}" for part in (each.has_ans_f1, each.no_ans_f1)],
+        ]
+        for each in compared.rows
+    ]
+    return f"{_how_compared(compared)}\n\n{markdown(head, lines)}"
+
+
+def _how_compared(compared: Techniques) -> str:
+    thresholds = {each.null_threshold for each in compared.rows}
+    at = "at the threshold fitted on them" if len(thresholds) > 1 else f"at threshold {thresholds.pop():g}"
+    passes = {each.settings.get("passes") for each in compared.rows}
+    long = f" of {passes.pop()} passes each" if len(passes) == 1 else ""
+    seen = ", which what they began as or who taught them may have seen" if compared.seen_before else ""
+    return (
+        f"What techniques of training are worth: {len(compared.rows)} runs{long} that began as one checkpoint, all but "
+        f"the first with something done otherwise than there. F1, in percent, {at}, on the {compared.rows[0].n:,} "
+        f"questions of {len(compared.articles)} articles that none of them was trained on{seen}, with paired 95 % "
+        "intervals of the differences. These are over the questions alone: every row is one run, and another seed "
+        "makes another."
+    )
+
+
 def published_table(benchmark: Benchmark) -> str:
     """What others published of BERT-large's ladder, beside the same shapes here; each against the same PyTorch."""
     head = ["published", "on", "tokens", "ms", "times as fast", "ours", "ms at 128 tokens", "times as fast"]
@@ -265,6 +319,7 @@ def refreshed() -> dict[Path, str]:
         InputError: see ``table`` and ``with_table``.
     """
     measured = table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))
-    contents = {README: measured, MODEL_CARD: f"{quality_table()}\n\n{CONFIDENCE}\n\n{confidence_table()}"}
+    card = [quality_table(), CONFIDENCE, confidence_table(), techniques_table(read_techniques(TECHNIQUES))]
+    contents = {README: measured, MODEL_CARD: "\n\n".join(card)}
     contents[PUBLISHED] = published_table(read_benchmark(LADDER))
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

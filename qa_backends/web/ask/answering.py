@@ -170,10 +170,9 @@ class Answering:
 
 
 def _compared(of: Family, ticked: list[str]) -> Backend:
-    """What is compared with the baseline: the first ticked backend of the family's usual smaller weights, else those in
-    PyTorch; of a family without smaller ones, its usual faster backend."""
+    """What is compared with the baseline: the first ticked backend of other weights, else the family's usual smaller
+    ones in PyTorch; of a family without those, its usual faster backend."""
     usual = catalog.backend(catalog.usual(of)[-1])
-    if usual.checkpoint == catalog.BASELINE:
-        return usual
     chosen = [catalog.resolve(name, of.name)[1] for name in ticked]
-    return next((each for each in chosen if each.checkpoint == usual.checkpoint), catalog.plain(usual))
+    other = next((each for each in chosen if each.checkpoint != catalog.BASELINE), None)
+    return other or (usual if usual.checkpoint == catalog.BASELINE else catalog.plain(usual))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
-from qa_backends.measure.benchmark.contestants import ARRIVAL, EQUAL, SORTED
+from qa_backends.measure.benchmark.contestants import ARRIVAL, EQUAL, ORDERS, SINGLY, SORTED
 from qa_backends.measure.benchmark.plan import MIXED_BATCH, REFERENCES, nearest_length
 from qa_backends.web.benchmark.bars import Bars, Part
 from qa_backends.web.benchmark.bars import chart as bar_chart
@@ -200,27 +200,34 @@ def parts(records: Sequence[Record], at: int, height: float = 0) -> go.Figure | 
 
 
 def mixed(records: Sequence[Record], height: float = 0) -> go.Figure | None:
-    """Questions a second on mixed lengths: batches as they come, and sorted by length; what padding costs."""
+    """Questions a second on mixed lengths: batches as they come, and sorted by length; what padding costs. References
+    sort nothing, and are asked one by one instead."""
     measured = [record for record in records if record.tokens is None]
     if not measured:
         return None
-    orders = {ARRIVAL: ("as they come", PALE), SORTED: ("sorted by length", 1.0)}
     rows = []
     for name, device in _backends(measured):
         own = {record.order: record for record in measured if (record.name, record.device) == (name, device)}
-        there = [(own[order], *shown) for order, shown in orders.items() if order in own]
+        there = [
+            (own[order], shown, PALE if order == ARRIVAL else 1.0) for order, shown in ORDERS.items() if order in own
+        ]
         said = ", ".join(f"{record.questions_per_second:.0f} {shown}" for record, shown, _ in there)
         bars = tuple(
             (Part(record.questions_per_second, strength,
-                  f"{record.questions_per_second:.1f} questions a second {shown}, {record.padding or 0:.0%} padding"),)
+                  f"{record.questions_per_second:.1f} questions a second {shown}{_padding(record)}"),)
             for record, shown, strength in there
         )  # fmt: skip
         rows.append(Bars(title_of(name, device), name, (said,), bars))
-    padding = {record.order: f", {record.padding or 0:.0%} padding" for record in measured}
-    pale, full = (shown + padding.get(order, "") for order, (shown, _) in orders.items())
+    padded = {record.order: _padding(record) for record in measured if record.padding is not None}
+    pale, full = (ORDERS[order] + padded.get(order, "") for order in (ARRIVAL, SORTED))
     most = 1.02 * max(record.questions_per_second for record in measured)
-    subtitle = f"batches of {MIXED_BATCH}; pale: {pale}; full: {full}"
+    singly = f", or {ORDERS[SINGLY]} where nothing sorts" if any(each.order == SINGLY for each in measured) else ""
+    subtitle = f"batches of {MIXED_BATCH}; pale: {pale}; full: {full}{singly}"
     return bar_chart("Questions a second, mixed lengths", subtitle, rows, most=most, height=height)
+
+
+def _padding(record: Record) -> str:
+    return "" if record.padding is None else f", {record.padding:.0%} padding"
 
 
 def quality(records: Sequence[Record], at: int) -> go.Figure | None:

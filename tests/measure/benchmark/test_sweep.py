@@ -74,11 +74,13 @@ def test_mixed_lengths_are_measured_as_they_come_and_sorted(runtime: Runtime, sm
     plan = plan_of(family=small.name, backends=("pruned", "baseline"), mixed=True, reference="hf-pipeline", seconds=60)
     found = sweep(runtime, plan)
     mixed = [each for each in found.records if each.tokens is None]
+    ways = dict.fromkeys(("baseline", "pruned"), ("arrival", "sorted")) | {"hf-pipeline": ("arrival", "one by one")}
     assert [(each.name, each.batch, each.order) for each in mixed] == [
-        (name, 4, order) for name in ("baseline", "pruned") for order in ("arrival", "sorted")
+        (name, 1 if order == "one by one" else 4, order) for name, orders in ways.items() for order in orders
     ]
     assert {each.name for each in found.records if each.tokens == 32} == {"baseline", "pruned", "hf-pipeline"}
-    arrival, by_length = mixed[-2:]
+    arrival, by_length, *references = mixed[2:]
+    assert all(each.padding is None and each.questions_per_second > 0 for each in references)
     assert arrival.padding is not None and by_length.padding is not None and by_length.padding < arrival.padding
     assert arrival.floor_ms is not None and by_length.floor_ms is not None and by_length.floor_ms < arrival.floor_ms
     assert arrival.against_arrival is None
@@ -288,11 +290,11 @@ def test_a_reference_is_measured_like_any_backend_and_starts_afresh_after_it_fai
 ) -> None:
     real, asked = LoadedPipeline.answer, list[LoadedPipeline]()
 
-    def die_at_first(pipeline: LoadedPipeline, queries: list[Query]) -> StageTimes:
+    def die_at_first(pipeline: LoadedPipeline, queries: list[Query], batch: int) -> StageTimes:
         asked.append(pipeline)
         if pipeline is asked[0]:
             raise MemoryError("no memory left on the device")
-        return real(pipeline, queries)
+        return real(pipeline, queries, batch)
 
     monkeypatch.setattr(LoadedPipeline, "answer", die_at_first)
     plan = plan_of(family=small.name, backends=("baseline",), lengths=(32, 48), reference="hf-pipeline", seconds=60)

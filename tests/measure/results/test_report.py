@@ -57,6 +57,20 @@ def test_the_readme_shows_what_was_measured_and_on_what() -> None:
         assert said in text
 
 
+def test_mixed_lengths_are_told_of_the_fastest_and_of_the_pipeline_each_in_its_better_way() -> None:
+    mixed = next(each for each in SHIPPED.rows if each.tokens is None)
+    speeds = {("pruned", "arrival"): 40.0, ("pruned", "sorted"): 50.4, ("hf-pipeline", "arrival"): 4.0,
+              ("hf-pipeline", "one by one"): 5.4, ("ort", "one by one"): 90.0}  # fmt: skip
+    rows = [
+        replace(mixed, backend=f"minilm/{name}", order=order, batch=4, questions_per_second=speed)
+        for (name, order), speed in speeds.items()
+    ]
+    equal = tuple(each for each in SHIPPED.rows if each.tokens is not None)
+    text = table(replace(SHIPPED, rows=(*equal, *rows)), COST)
+    assert "`pruned` answers 50 a second in batches of 4 sorted by length, and the pipeline 5 one by one." in text
+    assert "one by one" not in table(replace(SHIPPED, rows=equal), COST)
+
+
 def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference() -> None:
     shown = cells(table(SHIPPED, COST))
     assert {"baseline", "pruned", "pruned-ort-fp16"} <= shown.keys()

@@ -1,0 +1,127 @@
+"""``train compare``: what a technique is worth, by a checkpoint that was trained with it and one that was not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from qa_backends import catalog
+from qa_backends.checkpoints.manifest import Manifest, read_manifest
+from qa_backends.commands.runs import Data, HoldOut, HoldOutSeed
+from qa_backends.commands.terminal import Device, Json, bar, console, pick_device, questions_of, show, table_of, watched
+from qa_backends.errors import InputError
+from qa_backends.squad import Question
+from qa_backends.training.heldout import ARTICLES, split
+
+if TYPE_CHECKING:
+    from qa_backends.measure.quality.scoring import Scored
+
+NOT_CHOSEN = ("before", "calibration", "changes", "held_out", "questions", "start_from")
+"""What a manifest's settings hold beside what was chosen. ``changes`` are named one by one, and what a run began as is
+the same for all, whatever its folder is called."""
+
+
+def compare(
+    checkpoints: Annotated[
+        list[Path], typer.Argument(help="Folders of checkpoints, first the one that the others are compared with.")
+    ],
+    data: Data,
+    hold_out: HoldOut = ARTICLES,
+    hold_out_seed: HoldOutSeed = 0,
+    save: Annotated[Path | None, typer.Option("--save", help="Write the results file here.")] = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """What runs that began alike did otherwise than the first, and what that was worth on the held-out articles.
+
+    Each is asked at its own threshold of "no answer".
+    """
+    from qa_backends.measure.quality.scoring import figures
+    from qa_backends.measure.results.files import TECHNIQUES, as_dict, write_results
+    from qa_backends.measure.results.records import Technique, Techniques
+    from qa_backends.measure.timing.machine import this_machine
+
+    parts, on = split(questions_of(data), hold_out, hold_out_seed), pick_device(device)
+    if len(checkpoints) < 2 or not parts.articles:
+        raise InputError("There is nothing to compare. Name two checkpoints at least, and articles: --hold-out 20.")
+    manifests = [read_manifest(folder) for folder in checkpoints]
+    control = manifests[0]
+    for folder, made in zip(checkpoints, manifests, strict=True):
+        _check_comparable(folder, made, control, parts.articles)
+    rows: list[Technique] = []
+    without: list[str] | None = None
+    for folder, made in zip(checkpoints, manifests, strict=True):
+        scored, _ = answers_of(folder, parts.held_out, on)
+        found = figures(scored, None, without)
+        rows.append(
+            Technique(
+                _otherwise(made, control), made.step, _chosen(made), made.null_threshold, found.n, found.f1,
+                found.f1_interval, found.has_ans_f1, found.no_ans_f1, found.f1_difference,
+            )
+        )  # fmt: skip
+        without = without or [each.answer.text for each in scored]
+    seen = any(made.settings["held_out"]["seen_before"] for made in manifests)
+    compared = Techniques(this_machine(), control.parent, parts.articles, seen, tuple(rows))
+    if save:
+        write_results(save, TECHNIQUES, compared)
+    if as_json:
+        return show(as_dict(TECHNIQUES, compared))
+    table = table_of("otherwise", "F1", "less the first's")
+    for each in rows:
+        spelt = each.f1_difference.spelt() if each.f1_difference else "the first"
+        table.add_row(each.otherwise or "nothing", f"{each.f1:.2f}", spelt)
+    return console.print(table)
+
+
+def answers_of(checkpoint: Path, held_out: Sequence[Question], device: str) -> tuple[list[Scored], float | None]:
+    """A trained checkpoint's answers to the held-out questions, scored, and the seconds that they took."""
+    from qa_backends.measure.quality import scoring
+    from qa_backends.runtime import Runtime
+
+    of, backend = catalog.family_of(checkpoint, "trained", "Just trained"), catalog.backend(catalog.BASELINE)
+    answers = scoring.through(Runtime(progress=watched), of, backend, device, watched)
+    with bar("held-out questions", len(held_out)) as advance:
+        return scoring.evaluate(answers, held_out, lambda done, _of: advance(done))
+
+
+def _check_comparable(folder: Path, made: Manifest, control: Manifest, articles: Sequence[str]) -> None:
+    """Raises InputError where a difference would say nothing of what was done otherwise."""
+    if "held_out" not in made.settings:
+        raise InputError(f"{folder} was trained without held-out articles, and cannot be compared on them.")
+    if made.parent != control.parent:
+        raise InputError(
+            f"{folder} did not begin as the first did. Compare runs that were trained from one checkpoint, by the "
+            "folders that they wrote."
+        )
+    if set(made.settings["held_out"]["articles"]) != set(articles):
+        raise InputError(
+            f"{folder} was trained with other articles held out. Give the data, --hold-out and --hold-out-seed of its "
+            "run."
+        )
+
+
+def _chosen(made: Manifest) -> dict[str, Any]:
+    """A run's settings, by name."""
+    changes: dict[str, Any] = made.settings.get("changes", {})
+    return {name: value for name, value in made.settings.items() if name not in NOT_CHOSEN} | changes
+
+
+def _otherwise(made: Manifest, control: Manifest) -> str:
+    """What was done otherwise than in the control, as in "ema 0.999"; of another program its name, and what differs of
+    the settings that both have."""
+    there, before = _chosen(made), _chosen(control)
+    same = made.step == control.step
+    names = sorted(there.keys() | before.keys() if same else there.keys() & before.keys())
+    differing = [_spelt(name, there.get(name)) for name in names if there.get(name) != before.get(name)]
+    return ", ".join(differing if same else [f"train {made.step}", *differing])
+
+
+def _spelt(name: str, value: Any) -> str:
+    """A setting as it is told; of a table of facts that there is another."""
+    if isinstance(value, dict):
+        return f"another {name}"
+    return f"{name} {value if isinstance(value, str) else json.dumps(value)}"

@@ -19,6 +19,7 @@ from qa_backends.training.heldout import ARTICLES, split
 
 if TYPE_CHECKING:
     from qa_backends.measure.quality.scoring import Scored
+    from qa_backends.measure.results.records import Technique
 
 NOT_CHOSEN = ("before", "calibration", "changes", "held_out", "questions", "start_from")
 """What a manifest's settings hold beside what was chosen. ``changes`` are named one by one, and what a run began as is
@@ -40,9 +41,8 @@ def compare(
 
     Each is asked at its own threshold of "no answer".
     """
-    from qa_backends.measure.quality.scoring import figures
     from qa_backends.measure.results.files import TECHNIQUES, as_dict, write_results
-    from qa_backends.measure.results.records import Technique, Techniques
+    from qa_backends.measure.results.records import Techniques
     from qa_backends.measure.timing.machine import this_machine
 
     parts, on = split(questions_of(data), hold_out, hold_out_seed), pick_device(device)
@@ -52,18 +52,7 @@ def compare(
     control = manifests[0]
     for folder, made in zip(checkpoints, manifests, strict=True):
         _check_comparable(folder, made, control, parts.articles)
-    rows: list[Technique] = []
-    without: list[str] | None = None
-    for folder, made in zip(checkpoints, manifests, strict=True):
-        scored, _ = answers_of(folder, parts.held_out, on)
-        found = figures(scored, None, without)
-        rows.append(
-            Technique(
-                _otherwise(made, control), made.step, _chosen(made), made.null_threshold, found.n, found.f1,
-                found.f1_interval, found.has_ans_f1, found.no_ans_f1, found.f1_difference,
-            )
-        )  # fmt: skip
-        without = without or [each.answer.text for each in scored]
+    rows = _rows(checkpoints, manifests, parts.held_out, on)
     seen = any(made.settings["held_out"]["seen_before"] for made in manifests)
     compared = Techniques(this_machine(), control.parent, parts.articles, seen, tuple(rows))
     if save:
@@ -75,6 +64,28 @@ def compare(
         spelt = each.f1_difference.spelt() if each.f1_difference else "the first"
         table.add_row(each.otherwise or "nothing", f"{each.f1:.2f}", spelt)
     return console.print(table)
+
+
+def _rows(
+    checkpoints: Sequence[Path], manifests: Sequence[Manifest], held_out: Sequence[Question], device: str
+) -> list[Technique]:
+    """What each was told and how it answers, beside the first's answers."""
+    from qa_backends.measure.quality.scoring import figures
+    from qa_backends.measure.results.records import Technique
+
+    rows: list[Technique] = []
+    without: list[str] | None = None
+    for folder, made in zip(checkpoints, manifests, strict=True):
+        scored, _ = answers_of(folder, held_out, device)
+        found = figures(scored, None, without)
+        rows.append(
+            Technique(
+                _otherwise(made, manifests[0]), made.step, _chosen(made), made.null_threshold, found.n, found.f1,
+                found.f1_interval, found.has_ans_f1, found.no_ans_f1, found.f1_difference,
+            )
+        )  # fmt: skip
+        without = without or [each.answer.text for each in scored]
+    return rows
 
 
 def answers_of(checkpoint: Path, held_out: Sequence[Question], device: str) -> tuple[list[Scored], float | None]:

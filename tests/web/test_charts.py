@@ -127,6 +127,18 @@ def test_mixed_lengths_show_what_sorting_wins() -> None:
     assert "40% padding" in figure.layout.title.text and "10% padding" in figure.layout.title.text
 
 
+def test_mixed_lengths_show_what_the_app_makes_of_them_where_it_was_measured() -> None:
+    asked = row("baseline", None, 20.0, batch=7, order="as asked", padding=0.02, questions_per_second=90.0)
+    figure = charts.mixed([*ROWS, asked])
+    assert figure is not None and [each.x[0] for each in figure.data] == [50.0, 70.0, 90.0]
+    strengths = [each.marker.opacity for each in figure.data]
+    assert strengths == sorted(set(strengths)), "each stronger than the one before"
+    assert "70 sorted by length, 90 as the app batches them" in said(figure)[0]
+    assert "the app batches them" in figure.layout.title.text
+    without = charts.mixed(ROWS)
+    assert without is not None and "the app" not in without.layout.title.text
+
+
 def test_what_sorts_nothing_is_shown_one_by_one_beside_those_that_do() -> None:
     plain = row("hf-pipeline", None, 40.0, batch=4, order="arrival", padding=None, quality=None)
     alone = replace(plain, batch=1, order="one by one", questions_per_second=35.0)
@@ -134,7 +146,7 @@ def test_what_sorts_nothing_is_shown_one_by_one_beside_those_that_do() -> None:
     figure = charts.mixed([*ROWS, *asked])
     assert figure is not None and sorted(each.x[0] for each in figure.data) == [30.0, 35.0, 50.0, 70.0]
     assert "30 as they come, 35 one by one" in said(figure)[-1]
-    assert "where nothing sorts" in figure.layout.title.text
+    assert "where nothing is sorted" in figure.layout.title.text
     assert "as they come, 40% padding" in figure.layout.title.text and "0% padding" not in "".join(
         each.hovertemplate or "" for each in figure.data if each.x[0] < 40
     )

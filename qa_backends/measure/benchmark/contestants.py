@@ -38,10 +38,12 @@ if TYPE_CHECKING:
 
 EQUAL, ARRIVAL, SORTED, SINGLY = "equal", "arrival", "sorted", "one by one"
 """How batches are made: of equal lengths; of mixed lengths as they come; of mixed lengths, like with like; not."""
-ORDERS = {ARRIVAL: "as they come", SORTED: "sorted by length", SINGLY: "one by one"}
-"""What is done with mixed lengths, in words."""
 AS_ASKED = "as asked"
 """In whatever calls the app itself would answer them."""
+ORDERS = {
+    ARRIVAL: "as they come", SORTED: "sorted by length", AS_ASKED: "as the app batches them", SINGLY: "one by one",
+}  # fmt: skip
+"""What is done with mixed lengths, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class BackendContestant(Contestant):
         self._family = family
 
     def orders(self, *, mixed: bool) -> tuple[str, ...]:
-        return (ARRIVAL, SORTED) if mixed else (EQUAL,)
+        return (ARRIVAL, SORTED, AS_ASKED) if mixed else (EQUAL,)
 
     def step_before(self, among: Sequence[str]) -> str | None:
         return catalog.nearest(self.backend, among)

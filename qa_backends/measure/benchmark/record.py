@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
-from qa_backends.measure.benchmark.contestants import ARRIVAL, SINGLY, SORTED
+from qa_backends.measure.benchmark.contestants import ARRIVAL, AS_ASKED, SINGLY, SORTED
 from qa_backends.measure.results.records import Against, AloneRecord, BenchmarkRecord, Samples
 from qa_backends.measure.timing.statistics import percentiles, unstable
 from qa_backends.reader.windows import padding_share
@@ -65,7 +65,7 @@ def record_of(at: AtPoint, entry: Entry, facts: Facts) -> BenchmarkRecord:
         checkpoint=facts.checkpoint,
         device=at.point.device,
         tokens=at.point.tokens,
-        batch=1 if entry.order == SINGLY else at.point.batch,
+        batch=_batch(at, entry, answered),
         order=entry.order,
         questions=at.questions,
         windows=windows.n_windows if windows else None,
@@ -94,6 +94,13 @@ def record_of(at: AtPoint, entry: Entry, facts: Facts) -> BenchmarkRecord:
             decode=tuple(round(1000 * each.decode_s, 4) for each in times),
         ),
     )
+
+
+def _batch(at: AtPoint, entry: Entry, answered: Answered) -> int:
+    """The point's, where the benchmark makes the batches; where the app does, the largest that it made."""
+    if entry.order == AS_ASKED:
+        return max(windows for windows, _ in answered.computed)
+    return 1 if entry.order == SINGLY else at.point.batch
 
 
 def _step_before(at: AtPoint, entry: Entry) -> str | None:

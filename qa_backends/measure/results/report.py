@@ -9,14 +9,14 @@ from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import local_folder
 from qa_backends.errors import InputError
-from qa_backends.measure.benchmark.contestants import EQUAL, ORDERS
+from qa_backends.measure.benchmark.contestants import ARRIVAL, EQUAL, ORDERS, SORTED
 from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES, SHOWN_AT, BenchmarkPlan
 from qa_backends.measure.benchmark.presets import beside
 from qa_backends.measure.quality.datasets import DATA_FILES, SQUAD_V2_DEV, TITLES
 from qa_backends.measure.results.files import read_benchmark, read_overhead, read_techniques
 from qa_backends.measure.results.shipped import measured_on_current_weights, shipped_quality
 from qa_backends.measure.timing.statistics import signed
-from qa_backends.paths import ASSETS, BENCHMARK, LADDER, MODELS, OVERHEAD, TECHNIQUES
+from qa_backends.paths import ASSETS, BENCHMARK, BENCHMARK_AVX2, LADDER, MODELS, OVERHEAD, TECHNIQUES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +46,7 @@ CONFIDENCE = (
 )
 LENGTHS = BenchmarkPlan(family="").lengths
 """Of those measured, the lengths that the README shows."""
+SPEED_HEAD = [*(f"{length} tokens, ms" for length in LENGTHS), "times as fast as the baseline", "questions/s"]
 TOOLS = ("torch", "onnxruntime-gpu", "onnxruntime")
 """The packages whose versions it shows, where they were installed."""
 
@@ -61,7 +62,7 @@ def table(benchmark: Benchmark, overhead: Overhead) -> str:
     for title in TITLES.values():
         head += [f"F1, {title}", "less the baseline's"]
     head += ["file, MB", "encoder parameters"]
-    head += [f"{length} tokens, ms" for length in LENGTHS] + ["times as fast as the baseline", "questions/s"]
+    head += SPEED_HEAD
     names = dict.fromkeys(each.backend for each in records)
     lines = [_cells([each for each in records if each.backend == name]) for name in names]
     return f"{markdown(head, lines)}\n\n{_caption(benchmark, records)} {_overhead(overhead)}"
@@ -75,6 +76,19 @@ def markdown(head: list[str], lines: list[list[str]]) -> str:
 
 def _cells(own: list[BenchmarkRecord]) -> list[str]:
     """One backend's line."""
+    speed, first = _speed_cells(own), own[0]
+    return [
+        f"`{first.name}`",
+        _same_answer(_known(first, SQUAD_V2_DEV)),
+        *(cell for data in TITLES for cell in _quality_cells(_known(first, data))),
+        f"{first.bytes / 1e6:.1f} ({first.stored})" if first.bytes else "",
+        f"{first.encoder_parameters / 1e6:.2f} M" if first.encoder_parameters else "",
+        *speed,
+    ]
+
+
+def _speed_cells(own: list[BenchmarkRecord]) -> list[str]:
+    """One backend's latencies, its ratio to the baseline at the greatest length, and its throughput."""
     single = {each.tokens: each for each in own if each.batch == 1}
     batched = [each for each in own if each.batch > 1]
     if not batched or not single.keys() >= set(LENGTHS):
@@ -85,15 +99,34 @@ def _cells(own: list[BenchmarkRecord]) -> list[str]:
             f"{last.backend} was measured on other weights. Measure again: python -m qa_backends bench --save …"
         )
     return [
-        f"`{last.name}`",
-        _same_answer(_known(last, SQUAD_V2_DEV)),
-        *(cell for data in TITLES for cell in _quality_cells(_known(last, data))),
-        f"{last.bytes / 1e6:.1f} ({last.stored})" if last.bytes else "",
-        f"{last.encoder_parameters / 1e6:.2f} M" if last.encoder_parameters else "",
         *[f"{single[length].p50_ms:.1f}" for length in LENGTHS],
         str(last.against_baseline.ratio) if last.against_baseline else "1",
         f"{best.questions_per_second:.0f} (batches of {best.batch})",
     ]
+
+
+def table_elsewhere(benchmark: Benchmark) -> str:
+    """Latency and throughput on a processor of another kind, under a sentence that says which, and who is fastest.
+
+    Raises:
+        InputError: see ``table``.
+    """
+    records = [each for each in benchmark.rows if each.order == EQUAL]
+    names = dict.fromkeys(each.backend for each in records)
+    ours = [each for each in records if each.name not in REFERENCES and (each.tokens, each.batch) == (SHOWN_AT, 1)]
+    if not ours:
+        raise _lacking(f"any backend at {SHOWN_AT} tokens")
+    fastest = min(ours, key=lambda each: each.p50_ms)
+    shaky = sum(each.unstable for each in benchmark.rows)
+    said = (
+        f"The same on {benchmark.machine.sentence('cpu')}, a processor without instructions for products of 8 bits: "
+        f"`{fastest.name}` is the fastest at {SHOWN_AT} tokens there, INT8 has weights of 7 bits, and what needs BF16 "
+        f"cannot run. {_mixed(benchmark)}{shaky} of {len(benchmark.rows)} measurements were unstable. The app shows, "
+        "and ticks to begin with, what was measured on the processor that is more like its own."
+    )
+    lines = [[f"`{name.rpartition('/')[2]}`", *_speed_cells([each for each in records if each.backend == name])]
+             for name in names]  # fmt: skip
+    return f"{said}\n\n{markdown(['backend', *SPEED_HEAD], lines)}"
 
 
 def _known(record: BenchmarkRecord, data: str) -> QualityRecord | None:
@@ -140,8 +173,8 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
 
 
 def _mixed(benchmark: Benchmark) -> str:
-    """What the fastest backend does of mixed lengths, beside the pipeline, each in the better of its two ways; nothing
-    where one of them was not asked."""
+    """What the fastest backend does of mixed lengths, beside the pipeline, each in the best of its ways; nothing where
+    one of them was not asked."""
     mixed = sorted((each for each in benchmark.rows if each.tokens is None), key=lambda each: each.questions_per_second)
     ours = [each for each in mixed if each.name not in REFERENCES]
     theirs = [each for each in mixed if each.name == PIPELINE]
@@ -149,10 +182,15 @@ def _mixed(benchmark: Benchmark) -> str:
         return ""
     best, other = ours[-1], theirs[-1]
     return (
-        f"Of {best.questions} questions whose lengths are mixed, `{best.name}` answers "
-        f"{best.questions_per_second:.0f} a second in batches of {best.batch} {ORDERS[best.order]}, and the pipeline "
-        f"{other.questions_per_second:.0f} {ORDERS[other.order]}. "
+        f"Of {best.questions} questions whose lengths are mixed, `{best.name}` answers {_rate(best)}, and the pipeline "
+        f"{_rate(other)}. "
     )
+
+
+def _rate(record: BenchmarkRecord) -> str:
+    """As in "306 a second in batches of 4 sorted by length"."""
+    batches = f"in batches of {record.batch} " if record.order in (ARRIVAL, SORTED) else ""
+    return f"{record.questions_per_second:.0f} a second {batches}{ORDERS[record.order]}"
 
 
 def _sets() -> str:
@@ -318,8 +356,9 @@ def refreshed() -> dict[Path, str]:
     Raises:
         InputError: see ``table`` and ``with_table``.
     """
-    measured = table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))
+    measured = [table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))]
+    measured.append(table_elsewhere(read_benchmark(BENCHMARK_AVX2)))
     card = [quality_table(), CONFIDENCE, confidence_table(), techniques_table(read_techniques(TECHNIQUES))]
-    contents = {README: measured, MODEL_CARD: "\n\n".join(card)}
+    contents = {README: "\n\n".join(measured), MODEL_CARD: "\n\n".join(card)}
     contents[PUBLISHED] = published_table(read_benchmark(LADDER))
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
-from qa_backends.measure.benchmark.contestants import ARRIVAL, EQUAL, ORDERS, SINGLY, SORTED
+from qa_backends.measure.benchmark.contestants import ARRIVAL, AS_ASKED, EQUAL, ORDERS, SINGLY, SORTED
 from qa_backends.measure.benchmark.plan import MIXED_BATCH, REFERENCES, nearest_length
 from qa_backends.web.benchmark.bars import Bars, Part
 from qa_backends.web.benchmark.bars import chart as bar_chart
@@ -30,7 +30,8 @@ MOST_STRETCHED = 2.0
 """Lines and dots may become so many times as high as they are, to be as high as the chart beside them."""
 PART_NAMES = {"tokenise": "tokenise", "forward": "model", "decode": "decode"}
 """Parts of an answer in a benchmark, where nobody waits, as they are shown."""
-PALE = 0.45
+STRENGTHS = {ARRIVAL: ("pale", 0.4), SORTED: ("darker", 0.7), AS_ASKED: ("full", 1.0), SINGLY: ("full", 1.0)}
+"""How bars of mixed lengths are told apart, by what was done with them."""
 SYMBOLS = {"cpu": "circle", "cuda": "diamond"}
 
 
@@ -200,17 +201,15 @@ def parts(records: Sequence[Record], at: int, height: float = 0) -> go.Figure | 
 
 
 def mixed(records: Sequence[Record], height: float = 0) -> go.Figure | None:
-    """Questions a second on mixed lengths: batches as they come, and sorted by length; what padding costs. References
-    sort nothing, and are asked one by one instead."""
+    """Questions a second on mixed lengths: in batches as they come, sorted by length, and as the app makes them; what
+    padding costs. References sort nothing, and are asked one by one instead."""
     measured = [record for record in records if record.tokens is None]
     if not measured:
         return None
     rows = []
     for name, device in _backends(measured):
         own = {record.order: record for record in measured if (record.name, record.device) == (name, device)}
-        there = [
-            (own[order], shown, PALE if order == ARRIVAL else 1.0) for order, shown in ORDERS.items() if order in own
-        ]
+        there = [(own[order], shown, STRENGTHS[order][1]) for order, shown in ORDERS.items() if order in own]
         said = ", ".join(f"{record.questions_per_second:.0f} {shown}" for record, shown, _ in there)
         bars = tuple(
             (Part(record.questions_per_second, strength,
@@ -218,12 +217,18 @@ def mixed(records: Sequence[Record], height: float = 0) -> go.Figure | None:
             for record, shown, strength in there
         )  # fmt: skip
         rows.append(Bars(title_of(name, device), name, (said,), bars))
-    padded = {record.order: _padding(record) for record in measured if record.padding is not None}
-    pale, full = (ORDERS[order] + padded.get(order, "") for order in (ARRIVAL, SORTED))
     most = 1.02 * max(record.questions_per_second for record in measured)
-    singly = f", or {ORDERS[SINGLY]} where nothing sorts" if any(each.order == SINGLY for each in measured) else ""
-    subtitle = f"batches of {MIXED_BATCH}; pale: {pale}; full: {full}{singly}"
-    return bar_chart("Questions a second, mixed lengths", subtitle, rows, most=most, height=height)
+    return bar_chart("Questions a second, mixed lengths", _ways(measured), rows, most=most, height=height)
+
+
+def _ways(mixed: Sequence[Record]) -> str:
+    """What each strength of a bar stands for, of those that are drawn, with the padding where it is one for all."""
+    padded = {record.order: _padding(record) for record in mixed if record.padding is not None}
+    there = [order for order in ORDERS if any(record.order == order for record in mixed)]
+    said = {order: ORDERS[order] + ("" if order == AS_ASKED else padded.get(order, "")) for order in there}
+    named = [f"{STRENGTHS[order][0]}: {words}" for order, words in said.items() if order != SINGLY]
+    singly = f", or {ORDERS[SINGLY]} where nothing is sorted" if SINGLY in there else ""
+    return f"batches of {MIXED_BATCH}; {'; '.join(named)}{singly}"
 
 
 def _padding(record: Record) -> str:

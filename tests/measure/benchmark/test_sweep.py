@@ -70,17 +70,21 @@ def test_a_small_sweep_measures_everything_it_promises(runtime: Runtime) -> None
 
 
 @pytest.mark.slow
-def test_mixed_lengths_are_measured_as_they_come_and_sorted(runtime: Runtime, small: Family) -> None:
+def test_mixed_lengths_are_measured_as_they_come_sorted_and_as_the_app_does(runtime: Runtime, small: Family) -> None:
     plan = plan_of(family=small.name, backends=("pruned", "baseline"), mixed=True, reference="hf-pipeline", seconds=60)
     found = sweep(runtime, plan)
     mixed = [each for each in found.records if each.tokens is None]
-    ways = dict.fromkeys(("baseline", "pruned"), ("arrival", "sorted")) | {"hf-pipeline": ("arrival", "one by one")}
-    assert [(each.name, each.batch, each.order) for each in mixed] == [
-        (name, 1 if order == "one by one" else 4, order) for name, orders in ways.items() for order in orders
+    ours, theirs = ("arrival", "sorted", "as asked"), ("arrival", "one by one")
+    assert [(each.name, each.order) for each in mixed] == [
+        *((name, order) for name in ("baseline", "pruned") for order in ours),
+        *(("hf-pipeline", order) for order in theirs),
     ]
+    assert {each.batch for each in mixed if each.order in ("arrival", "sorted")} == {4}
+    assert mixed[-1].batch == 1 <= mixed[2].batch <= 16, "of the app's own batches, the largest"
     assert {each.name for each in found.records if each.tokens == 32} == {"baseline", "pruned", "hf-pipeline"}
-    arrival, by_length, *references = mixed[2:]
+    arrival, by_length, as_asked, *references = mixed[3:]
     assert all(each.padding is None and each.questions_per_second > 0 for each in references)
+    assert as_asked.padding is not None and as_asked.padding <= arrival.padding
     assert arrival.padding is not None and by_length.padding is not None and by_length.padding < arrival.padding
     assert arrival.floor_ms is not None and by_length.floor_ms is not None and by_length.floor_ms < arrival.floor_ms
     assert arrival.against_arrival is None

@@ -10,13 +10,23 @@ from measure.invented import benchmark_record
 
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.errors import InputError
+from qa_backends.measure.benchmark.plan import REFERENCES
 from qa_backends.measure.results.files import read_benchmark, read_overhead, read_quality
 from qa_backends.measure.results.records import Against, Benchmark
-from qa_backends.measure.results.report import MODEL_CARD, published_table, quality_table, refreshed, table, with_table
+from qa_backends.measure.results.report import (
+    MODEL_CARD,
+    published_table,
+    quality_table,
+    refreshed,
+    table,
+    table_elsewhere,
+    with_table,
+)
 from qa_backends.measure.timing.statistics import Ratio
-from qa_backends.paths import ACCURACY, BENCHMARK, LADDER, OVERHEAD
+from qa_backends.paths import ACCURACY, BENCHMARK, BENCHMARK_AVX2, LADDER, OVERHEAD
 
 SHIPPED = read_benchmark(BENCHMARK)
+ELSEWHERE = read_benchmark(BENCHMARK_AVX2)
 COST = read_overhead(OVERHEAD)
 
 
@@ -67,8 +77,21 @@ def test_mixed_lengths_are_told_of_the_fastest_and_of_the_pipeline_each_in_its_b
     ]
     equal = tuple(each for each in SHIPPED.rows if each.tokens is not None)
     text = table(replace(SHIPPED, rows=(*equal, *rows)), COST)
-    assert "`pruned` answers 50 a second in batches of 4 sorted by length, and the pipeline 5 one by one." in text
+    assert "answers 50 a second in batches of 4 sorted by length, and the pipeline 5 a second one by one." in text
     assert "one by one" not in table(replace(SHIPPED, rows=equal), COST)
+
+
+def test_another_processor_has_a_table_of_its_own_under_its_name_and_its_fastest() -> None:
+    text = table_elsewhere(ELSEWHERE)
+    assert ELSEWHERE.machine.processor in text and ELSEWHERE.machine.processor != SHIPPED.machine.processor
+    at = {each.name: each.p50_ms for each in ELSEWHERE.rows if (each.tokens, each.batch) == (128, 1)}
+    assert {name: line[1] for name, line in cells(text).items()} == {name: f"{ms:.1f}" for name, ms in at.items()}
+    fastest = min(at.keys() - REFERENCES.keys(), key=lambda name: at[name])
+    assert f"`{fastest}` is the fastest at 128 tokens there" in text
+    with pytest.raises(InputError, match="measured on other weights"):
+        table_elsewhere(but(ELSEWHERE, checkpoint="of other weights"))
+    with pytest.raises(InputError, match="lack any backend at 128"):
+        table_elsewhere(replace(ELSEWHERE, rows=()))
 
 
 def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference() -> None:

@@ -10,6 +10,7 @@ from measure.invented import benchmark, benchmark_record, quality_record
 from qa_backends import catalog
 from qa_backends.catalog import Family
 from qa_backends.checkpoints.sources import Source
+from qa_backends.measure.benchmark.plan import REFERENCES
 from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
 from qa_backends.measure.results import shipped
 from qa_backends.measure.results.files import add_quality
@@ -64,6 +65,23 @@ def test_the_shipped_quality_is_that_of_these_very_weights(tmp_path: Path) -> No
     assert shipped_quality(impostor, catalog.backend("baseline")) is None
     assert shipped_quality(impostor, catalog.backend("pruned")) is None, "weights that are not there"
     assert shipped_quality(NOT_HERE, catalog.backend("baseline")) is None, "weights that are not known"
+
+
+def test_the_shipped_benchmark_is_that_of_the_processor_more_like_this_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fresh = shipped.shipped_benchmark.__wrapped__
+    found = {}
+    for slow in (True, False):
+        monkeypatch.setattr(shipped, "seven_bits", lambda slow=slow: slow)
+        found[slow] = fresh()
+        assert found[slow] is not None and ("VNNI" in found[slow].machine.processor) is not slow
+    monkeypatch.setattr(shipped, "_can_be_advised", lambda _family, name, _device: name not in REFERENCES)
+    for slow, engine in ((True, "ort-fp16"), (False, "ov-int8")):
+        monkeypatch.setattr(shipped, "shipped_benchmark", lambda slow=slow: found[slow])
+        assert preselection(MINILM, "cpu")[-1] == f"pruned-deep-{engine}"
+    monkeypatch.setattr(shipped, "BENCHMARK", tmp_path / "none.json")
+    assert fresh() is None
 
 
 def test_quality_of_unknown_weights_is_not_that_of_other_unknown_ones(

@@ -133,7 +133,7 @@ def test_mixed_lengths_show_what_the_app_makes_of_them_where_it_was_measured() -
     assert figure is not None and [each.x[0] for each in figure.data] == [50.0, 70.0, 90.0]
     strengths = [each.marker.opacity for each in figure.data]
     assert strengths == sorted(set(strengths)), "each stronger than the one before"
-    assert "70 sorted by length, 90 as the app batches them" in said(figure)[0]
+    assert "50 as they come, 70 sorted by length<br>90 as the app batches them" in said(figure)[0]
     assert "the app batches them" in figure.layout.title.text
     without = charts.mixed(ROWS)
     assert without is not None and "the app" not in without.layout.title.text
@@ -183,7 +183,10 @@ def test_the_visit_has_a_dot_a_question_a_line_a_backend_and_the_shipped_benchma
     assert (list(line.x), list(line.y)) == ([40, 90], [6.0, 14.0]), "through the median at each length"
     assert list(behind.x) == sorted(behind.x) and len(behind.x) > 3 and behind.opacity < 0.5
     assert figure.layout.xaxis.range[1] == 128, "there is room for what was measured, however short the questions"
-    assert "on its own machine" in figure.layout.title.text
+    shipped = shipped_benchmark()
+    assert shipped is not None
+    for word in f"pale: measured on {shipped.machine.processor}".split():
+        assert word in figure.layout.title.text, "whose figures these are"
 
 
 def test_the_visit_does_not_mix_families() -> None:

@@ -60,7 +60,7 @@ def visit(asked: Sequence[Asked], shipped: Benchmark | None) -> go.Figure:
         [ms for each in asked for ms in each.latencies_ms.values()]
         + [ms for line in recorded for ms in _up_to(across.high, line)]
     )
-    said = "pale: measured with the app, on its own machine" if any(recorded) else ""
+    said = f"pale: measured on {plain(shipped.machine.processor)}" if shipped and any(recorded) else ""
     figure = chart(TITLE, said, lines, across, up, " ms")
     for line, behind in zip(lines, recorded, strict=True):
         _draw_behind(figure, line.backend, behind)

@@ -210,13 +210,14 @@ def mixed(records: Sequence[Record], height: float = 0) -> go.Figure | None:
     for name, device in _backends(measured):
         own = {record.order: record for record in measured if (record.name, record.device) == (name, device)}
         there = [(own[order], shown, STRENGTHS[order][1]) for order, shown in ORDERS.items() if order in own]
-        said = ", ".join(f"{record.questions_per_second:.0f} {shown}" for record, shown, _ in there)
+        said = [f"{record.questions_per_second:.0f} {shown}" for record, shown, _ in there]
         bars = tuple(
             (Part(record.questions_per_second, strength,
                   f"{record.questions_per_second:.1f} questions a second {shown}{_padding(record)}"),)
             for record, shown, strength in there
         )  # fmt: skip
-        rows.append(Bars(title_of(name, device), name, (said,), bars))
+        lines = tuple(", ".join(said[first : first + 2]) for first in range(0, len(said), 2))  # two fit a phone
+        rows.append(Bars(title_of(name, device), name, lines, bars))
     most = 1.02 * max(record.questions_per_second for record in measured)
     return bar_chart("Questions a second, mixed lengths", _ways(measured), rows, most=most, height=height)
 

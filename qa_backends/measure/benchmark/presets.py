@@ -77,7 +77,7 @@ PRESETS = {
          "pruned", "pruned-amp", "pruned-ts-amp", "pruned-ort", "pruned-ort-fp16"), reference=PIPELINE,
     ),
     "batches": Preset(
-        "milliseconds a question at batches of 1 to 64, and mixed lengths sorted and not", (128,), BATCHES,
+        "milliseconds a question at batches of 1 to 64, and mixed lengths in three ways", (128,), BATCHES,
         ("baseline", "baseline-ts", "baseline-ort"), mixed=True,
     ),
     "ladder": Preset(

@@ -169,9 +169,9 @@ class _Sweeping:
         return [*map(_Task, self._plan.points()), *alone]
 
     def _work(self, task: _Task) -> float:
-        """Tokens of one run, roughly: what the time of a task grows with."""
+        """Tokens of one run, roughly: what the time of a task grows with. Mixed lengths are read in three ways."""
         point = task.point
-        tokens = (point.tokens or SHOWN_AT) * (point.batch if point.tokens else 2 * MIXED_QUESTIONS) + 100
+        tokens = (point.tokens or SHOWN_AT) * (point.batch if point.tokens else 3 * MIXED_QUESTIONS) + 100
         return tokens / (len(self._plan.backends) if task.alone else 1)
 
     def _cost(self, task: _Task) -> float:

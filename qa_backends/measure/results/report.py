@@ -119,14 +119,21 @@ def table_elsewhere(benchmark: Benchmark) -> str:
     fastest = min(ours, key=lambda each: each.p50_ms)
     shaky = sum(each.unstable for each in benchmark.rows)
     said = (
-        f"The same on {benchmark.machine.sentence('cpu')}, a processor without instructions for products of 8 bits: "
-        f"`{fastest.name}` is the fastest at {SHOWN_AT} tokens there, INT8 has weights of 7 bits, and what needs BF16 "
-        f"cannot run. {_mixed(benchmark)}{shaky} of {len(benchmark.rows)} measurements were unstable. The app shows, "
-        "and ticks to begin with, what was measured on the processor that is more like its own."
+        f"The same on {benchmark.machine.sentence('cpu')}, a processor that does not add products of 8 bits up in one "
+        f"instruction (VNNI): there `{fastest.name}` has the lowest median at {SHOWN_AT} tokens, and INT8 has weights "
+        f"of 7 bits. {_mixed(benchmark)}{shaky} of {len(benchmark.rows)} measurements were unstable{_absent(benchmark)}"
+        ". The app shows, and ticks to begin with, what was measured on the processor that is more like its own, as "
+        "far as Linux tells."
     )
     lines = [[f"`{name.rpartition('/')[2]}`", *_speed_cells([each for each in records if each.backend == name])]
              for name in names]  # fmt: skip
     return f"{said}\n\n{markdown(['backend', *SPEED_HEAD], lines)}"
+
+
+def _absent(benchmark: Benchmark) -> str:
+    """Which backends could not run, as the end of a sentence."""
+    names = [f"`{each.backend}`" for each in benchmark.left_out if each.backend and not each.point]
+    return f"; {', '.join(names)} cannot run there" if names else ""
 
 
 def _known(record: BenchmarkRecord, data: str) -> QualityRecord | None:

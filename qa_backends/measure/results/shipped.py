@@ -48,8 +48,9 @@ def measured_on_current_weights(record: BenchmarkRecord) -> bool:
 def shipped_benchmark() -> Benchmark | None:
     """Of the processor that ships and is like this one; ``None`` where the project holds none of the weights it ships.
 
-    INT8 is the fastest on x86 processors that add its products up in one instruction, and slower than FP32 on those
-    that do not: measured on one kind, backends stand in the wrong order for the other.
+    In INT8 OpenVINO is the fastest on x86 processors that add the products up in one instruction, and slower than in
+    FP32 on those that do not: measured on one kind, backends stand in the wrong order for the other. Which kind this
+    one is, only Linux tells; elsewhere it is taken for the first.
     """
     file = BENCHMARK_AVX2 if seven_bits() else BENCHMARK
     if not file.is_file():

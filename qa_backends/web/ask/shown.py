@@ -51,7 +51,7 @@ def first_asked() -> tuple[str, str, str, list[str], str]:
 
 
 def first_sight() -> Comparison | None:
-    """The recorded comparison, of the backends that are ticked to begin with."""
+    """The recorded comparison, as far as its backends are ticked to begin with."""
     recorded = recorded_comparison()
     if recorded is None:
         return None

@@ -65,7 +65,7 @@ def to_fill(plan: BenchmarkPlan, records: Sequence[Record]) -> list[str]:
     """What to measure for the charts that are left out."""
     wanted = [
         (len(set(plan.batches)) < 2, "two batch sizes or more show what answering many questions at once wins"),
-        (not plan.mixed, "batches of mixed lengths show what sorting them by length wins"),
+        (all(each.tokens for each in records), "batches of mixed lengths show what sorting them by length wins"),
         (not any(each.quality for each in records),
          "F1 against latency is drawn once the results hold an F1 of these backends, see “evaluate” in the README"),
     ]  # fmt: skip
@@ -222,14 +222,20 @@ def mixed(records: Sequence[Record], height: float = 0) -> go.Figure | None:
     return bar_chart("Questions a second, mixed lengths", _ways(measured), rows, most=most, height=height)
 
 
-def _ways(mixed: Sequence[Record]) -> str:
+def _ways(measured: Sequence[Record]) -> str:
     """What each strength of a bar stands for, of those that are drawn, with the padding where it is one for all."""
-    padded = {record.order: _padding(record) for record in mixed if record.padding is not None}
-    there = [order for order in ORDERS if any(record.order == order for record in mixed)]
-    said = {order: ORDERS[order] + ("" if order == AS_ASKED else padded.get(order, "")) for order in there}
-    named = [f"{STRENGTHS[order][0]}: {words}" for order, words in said.items() if order != SINGLY]
-    singly = f", or {ORDERS[SINGLY]} where nothing is sorted" if SINGLY in there else ""
-    return f"batches of {MIXED_BATCH}; {'; '.join(named)}{singly}"
+    padded = {record.order: _padding(record) for record in measured if record.padding is not None}
+    said = {
+        ARRIVAL: f"batches of {MIXED_BATCH} {ORDERS[ARRIVAL]}{padded.get(ARRIVAL, '')}",
+        SORTED: f"{ORDERS[SORTED]}{padded.get(SORTED, '')}",
+        AS_ASKED: ORDERS[AS_ASKED],
+        SINGLY: f"{ORDERS[SINGLY]} where nothing is sorted",
+    }
+    ways: dict[str, list[str]] = {}
+    for order, words in said.items():
+        if any(record.order == order for record in measured):
+            ways.setdefault(STRENGTHS[order][0], []).append(words)
+    return "; ".join(f"{strength}: {', or '.join(words)}" for strength, words in ways.items())
 
 
 def _padding(record: Record) -> str:

@@ -131,7 +131,7 @@ class BenchmarkTab:
                     )
             with gr.Row(elem_classes="qa-even"):
                 self._mixed = gr.Checkbox(
-                    False, label="Mixed lengths too: in batches as they come, sorted, and as the app's", min_width=260
+                    False, label="Mixed lengths too: as they come, sorted, and as the app batches them", min_width=260
                 )
                 self._reference = gr.Checkbox(False, label="transformers' own pipeline beside them", min_width=260)
             self._devices = gr.CheckboxGroup(

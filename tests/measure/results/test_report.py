@@ -78,6 +78,9 @@ def test_mixed_lengths_are_told_of_the_fastest_and_of_the_pipeline_each_in_its_b
     equal = tuple(each for each in SHIPPED.rows if each.tokens is not None)
     text = table(replace(SHIPPED, rows=(*equal, *rows)), COST)
     assert "answers 50 a second in batches of 4 sorted by length, and the pipeline 5 a second one by one." in text
+    asked = replace(rows[1], order="as asked", batch=7, questions_per_second=60.4)
+    text = table(replace(SHIPPED, rows=(*equal, *rows, asked)), COST)
+    assert "`pruned` answers 60 a second as the app batches them, and the pipeline 5" in text
     assert "one by one" not in table(replace(SHIPPED, rows=equal), COST)
 
 
@@ -87,7 +90,8 @@ def test_another_processor_has_a_table_of_its_own_under_its_name_and_its_fastest
     at = {each.name: each.p50_ms for each in ELSEWHERE.rows if (each.tokens, each.batch) == (128, 1)}
     assert {name: line[1] for name, line in cells(text).items()} == {name: f"{ms:.1f}" for name, ms in at.items()}
     fastest = min(at.keys() - REFERENCES.keys(), key=lambda name: at[name])
-    assert f"`{fastest}` is the fastest at 128 tokens there" in text
+    assert f"there `{fastest}` has the lowest median at 128 tokens" in text
+    assert "`pruned-ov-bf16`" in text.partition("cannot run there")[0].rpartition(";")[2]
     with pytest.raises(InputError, match="measured on other weights"):
         table_elsewhere(but(ELSEWHERE, checkpoint="of other weights"))
     with pytest.raises(InputError, match="lack any backend at 128"):

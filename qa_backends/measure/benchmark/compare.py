@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from qa_backends.measure.benchmark.contestants import AS_ASKED
 from qa_backends.measure.timing.statistics import Ratio, between_runs
 
 if TYPE_CHECKING:
@@ -24,8 +25,14 @@ class Change:
 
 def changes(then: Benchmark, now: Benchmark) -> list[Change]:
     """The points that both hold, in the order of ``now``."""
-    before = {each.place: each for each in then.rows}
-    return [_change(before[each.place], each) for each in now.rows if each.place in before]
+    before = {_point(each): each for each in then.rows}
+    return [_change(before[_point(each)], each) for each in now.rows if _point(each) in before]
+
+
+def _point(record: BenchmarkRecord) -> tuple[object, ...]:
+    """The place; how large a batch the app made of its own is a result, and none of the place."""
+    backend, device, tokens, batch, order = record.place
+    return backend, device, tokens, None if order == AS_ASKED else batch, order
 
 
 def _change(then: BenchmarkRecord, now: BenchmarkRecord) -> Change:

@@ -77,10 +77,11 @@ def take_turns(
         return
     began = time.perf_counter()
     samples = Samples({name: [] for name in runs}, {name: run() for name, run in runs.items()})
-    if not one_each_s:  # first runs may be cold ones, which what fits must not depend on
-        first_s, began = time.perf_counter() - began, time.perf_counter()
-        if not _fits(runs, first_s, seconds):
+    if not one_each_s:
+        one_each_s = _warm_s(runs, time.perf_counter() - began, seconds * (1 - warm_up_share))
+        if 2 * LEAST_ROUNDS * one_each_s > seconds:
             return
+        began = time.perf_counter()
     deadline = began + seconds
     # Five rounds, and a run of each more: a run to warm up may begin just before its time is over.
     least_s = LEAST_ROUNDS * (2 * one_each_s + SETTLE_S * len(runs)) + one_each_s
@@ -115,16 +116,15 @@ def least_turns_s(one_each_s: float) -> float:
     return (2 * LEAST_ROUNDS + 1) * one_each_s
 
 
-def _fits(runs: Mapping[str, Run], first_s: float, seconds: float) -> bool:
-    """Whether five rounds can fit, by what the first run of each took; if that was too long, by a second one's, since
-    first runs may be slow."""
-    most = seconds / (2 * LEAST_ROUNDS)
-    if first_s <= most:
-        return True
+def _warm_s(runs: Mapping[str, Run], first_s: float, seconds: float) -> float:
+    """What one run of each takes, at most: what the first took, unless five rounds of that do not fit. Then a second
+    one is run, since first runs may be cold, and slow."""
+    if turns_fit(first_s, seconds):
+        return first_s
     began = time.perf_counter()
     for run in runs.values():
         run()
-    return time.perf_counter() - began <= most
+    return time.perf_counter() - began
 
 
 def _too_late(samples: Samples, round_cost: float, deadline: float) -> bool:

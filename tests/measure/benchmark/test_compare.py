@@ -19,6 +19,14 @@ def test_two_benchmarks_are_compared_where_they_share_a_point() -> None:
     assert 1.8 < change.speed_up.low <= 2.0 <= change.speed_up.high < 2.2
 
 
+def test_what_the_app_batched_otherwise_is_the_same_point_and_what_the_plan_did_is_not() -> None:
+    asked, planned = {"tokens": None, "order": "as asked"}, {"tokens": None, "order": "sorted"}
+    then = benchmark(benchmark_record(10.0, batch=7, **asked), benchmark_record(9.0, batch=4, **planned))
+    now = benchmark(benchmark_record(5.0, batch=16, **asked), benchmark_record(8.0, batch=8, **planned))
+    (change,) = changes(then, now)
+    assert (change.then.p50_ms, change.now.p50_ms) == (10.0, 5.0)
+
+
 @pytest.mark.parametrize(
     ("then", "now", "same"),
     [

@@ -10,7 +10,6 @@ from helpers import QUESTION, TEXT
 
 from qa_backends import catalog
 from qa_backends.artefacts.compare import logit_difference
-from qa_backends.artefacts.steps import chain_of
 from qa_backends.catalog import Backend
 from qa_backends.contract import Query
 from qa_backends.progress import UNWATCHED
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 QUERIES = (Query(QUESTION, TEXT), Query("What bore fruit?", TEXT * 40))
 """One that fits a window, and one that needs several."""
+COMPANY = (QUERIES[0], Query(QUESTION, " ".join(reversed(TEXT.split()))))
+"""Of the same length, and otherwise different."""
 
 
 def check_backend(runtime: Runtime, family: Family, backend: Backend, device: str) -> None:
@@ -36,6 +37,7 @@ def check_backend(runtime: Runtime, family: Family, backend: Backend, device: st
     runtime.make_ready(family, backend, device, UNWATCHED)
     with runtime.turn(device) as turn:
         _answers_from_the_text(turn, family, backend)
+        _answers_the_same_in_any_company(turn, family, backend)
         for query in QUERIES:
             windows = turn.prepare(family, query).windows
             _agrees_with_pytorch(turn, family, backend, windows)
@@ -64,6 +66,16 @@ def _answers_from_the_text(turn: Turn, family: Family, backend: Backend) -> None
     assert min(times.tokenise_s, times.forward_s, times.decode_s) > 0
 
 
+def _answers_the_same_in_any_company(turn: Turn, family: Family, backend: Backend) -> None:
+    """Questions of like length, which share a batch: nobody's answer hangs on who asks at the same time."""
+    reader = turn.runtime.reader(family)
+    together = turn.answer_all(family, backend, reader.prepare_all(COMPANY)).answers
+    for query, found in zip(COMPANY, together, strict=True):
+        (alone,) = turn.answer_all(family, backend, reader.prepare_all([query])).answers
+        allowed = 1e-4 if backend.scaled_by_batch else backend.tolerance * max(1.0, abs(alone.score))
+        assert abs(found.score - alone.score) <= allowed
+
+
 def _agrees_with_pytorch(turn: Turn, family: Family, backend: Backend, windows: Windows) -> None:
     expected = _forward(turn, family, Backend(backend.checkpoint, "checkpoint", "pytorch"), windows)
     found = _forward(turn, family, backend, windows)
@@ -79,8 +91,7 @@ def _computes_a_window_the_same_alone_and_in_a_batch(
     together = _forward(turn, family, backend, windows)
     largest = max(1.0, float(np.abs(together.start[windows.attention_mask == 1]).max()))
     # Scaled by what else is in the batch, both lie within the tolerance of PyTorch's, so within twice of each other.
-    rescaled = any(step.scaled_by_batch for step in chain_of(backend.artefact))
-    allowed = backend.tolerance * largest * (2 if rescaled else 1)
+    allowed = backend.tolerance * largest * (2 if backend.scaled_by_batch else 1)
     for number in range(windows.n_windows):
         alone = _forward(turn, family, backend, windows.select(np.array([number])))
         length = alone.start.shape[1]

@@ -98,6 +98,11 @@ class Backend:
         return self.engine_class.tolerance + steps + sum(choice.tolerance for choice in self.choices)
 
     @property
+    def scaled_by_batch(self) -> bool:
+        """Whether a window's logits hang on what else is in its batch."""
+        return any(step.scaled_by_batch for step in chain_of(self.artefact))
+
+    @property
     def engine_class(self) -> type[Engine]:
         """Raises UnknownBackend for an engine that is not there."""
         return engine_class(self.engine)

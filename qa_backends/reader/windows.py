@@ -10,7 +10,7 @@ from qa_backends.contract import IntArray, ReaderSettings, Windows
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -134,6 +134,14 @@ def by_count(windows: Windows, *, size: int, sort: bool) -> Iterator[IntArray]:
     order = np.argsort(-windows.lengths, kind="stable") if sort else np.arange(windows.n_windows)
     for start in range(0, len(order), size):
         yield order[start : start + size]
+
+
+def by_query(windows: Windows, split: Callable[[Windows], Iterable[IntArray]]) -> Iterator[IntArray]:
+    """Rows as ``split`` puts them together, those of each query apart from those of others."""
+    for query in np.unique(windows.query_index):
+        rows = np.flatnonzero(windows.query_index == query)
+        for part in split(windows.select(rows)):
+            yield rows[part]
 
 
 def padding_share(windows: Windows, computed: Iterable[tuple[int, int]]) -> float:

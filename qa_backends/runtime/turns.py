@@ -21,6 +21,7 @@ from qa_backends.errors import BackendFailed, QAError
 from qa_backends.limits import limit_threads
 from qa_backends.progress import Cancelled
 from qa_backends.reader.reader import length_batches, run_in_batches
+from qa_backends.reader.windows import by_query
 from qa_backends.runtime.telling import TELL_FROM_S, Telling, roughly
 from qa_backends.runtime.warming import consecutive, first_of_each_shape
 
@@ -166,8 +167,11 @@ class Turn:
         return warm, warm.times.compute_s - share * warm.times.forward_s + part.times.forward_s
 
     def _batches(self, backend: Backend, windows: Windows) -> Iterable[IntArray]:
+        """Windows of like length together; of one query alone where others would change its logits, so that it has the
+        same answer in any company."""
         most = backend.engine_class.batch_tokens if self.device == "cpu" else BATCH_TOKENS
-        return length_batches(windows, device=self.device, max_tokens=most)
+        split = partial(length_batches, device=self.device, max_tokens=most)
+        return by_query(windows, split) if backend.scaled_by_batch else split(windows)
 
 
 class FairLock:

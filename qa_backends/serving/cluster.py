@@ -30,7 +30,7 @@ from qa_backends.serving.bounds import Bounded
 from qa_backends.serving.rest import ANSWER, BACKENDS, PROBLEMS, failing
 from qa_backends.serving.schemas import AnswerRequest, Failed, Given, GivenAnswer, Served, given, served
 from qa_backends.serving.service import Bounds, Full, NotReady, by_name, tokens_of
-from qa_backends.serving.together import Together, batchable
+from qa_backends.serving.together import Together
 
 TRIES = 5
 """A query is asked of so many replicas, where those before died of something else or of it."""
@@ -91,7 +91,7 @@ class Model:
         catalog.adopt_chosen(UNWATCHED)
         asked = Together(Runtime(), *catalog.resolve(name), device)
         self._reader = asked.reader
-        self._batcher = Batcher(asked.read, size if batchable(asked.backend) else BatchSize(items=1), asked.name)
+        self._batcher = Batcher(asked.read, BatchSize(items=1) if asked.backend.scaled_by_batch else size, asked.name)
 
     async def answer(self, query: Query) -> GivenAnswer | Failed:
         """Called by Ray for many queries at once; those that come while others are read are read together next."""

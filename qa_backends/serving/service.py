@@ -13,7 +13,7 @@ from qa_backends.contract import Answer, Query
 from qa_backends.errors import InputError, QAError, UnknownBackend
 from qa_backends.progress import Cancelled
 from qa_backends.serving.batching import Batcher, BatchSize
-from qa_backends.serving.together import Together, batchable
+from qa_backends.serving.together import Together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -171,7 +171,7 @@ class Service:
             self.metrics.batch(asked.name, len(prepared), time.perf_counter() - began)
             return found
 
-        batcher = Batcher(read, self.size if batchable(asked.backend) else BatchSize(items=1), asked.name)
+        batcher = Batcher(read, BatchSize(items=1) if asked.backend.scaled_by_batch else self.size, asked.name)
         self.metrics.watch(asked.name, batcher.waiting)
         return batcher
 

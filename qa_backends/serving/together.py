@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qa_backends.artefacts.steps import chain_of
 from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed
 from qa_backends.reader.decode import decode
@@ -33,11 +32,6 @@ SLICE_TOKENS = 32 * 384
 def slices(windows: Windows) -> list[IntArray]:
     """Rows of the windows that are read in one turn each."""
     return np.array_split(np.arange(windows.n_windows), math.ceil(windows.n_windows * windows.seq_len / SLICE_TOKENS))
-
-
-def batchable(backend: Backend) -> bool:
-    """Whether a question's answer is the same in any company."""
-    return not any(step.scaled_by_batch for step in chain_of(backend.artefact))
 
 
 class Together:

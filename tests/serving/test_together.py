@@ -17,7 +17,7 @@ from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.runtime import Runtime
-from qa_backends.serving.together import Together, batchable
+from qa_backends.serving.together import Together
 from qa_backends.squad import read_squad
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_an_engine_that_died_is_loaded_afresh_and_nothing_is_lost(together: Toge
 
 
 def test_where_company_changes_logits_questions_are_read_one_by_one() -> None:
-    alone = [each.name for each in catalog.BACKENDS if not batchable(each)]
+    alone = [each.name for each in catalog.BACKENDS if each.scaled_by_batch]
     assert "pruned-ort-int8-dynamic" in alone
     assert not {"baseline", "pruned-ort-fp16", "pruned-ort-int8"} & set(alone)
 

@@ -22,11 +22,13 @@ PREVIEW = ASSETS / "preview.png"
 
 RESULTS = ASSETS / "results"
 ACCURACY = RESULTS / "accuracy.json"
+ACCURACY_AVX2 = RESULTS / "accuracy-avx2.json"
 BENCHMARK = RESULTS / "benchmark-cpu.json"
 BENCHMARK_AVX2 = RESULTS / "benchmark-cpu-avx2.json"
 LADDER = RESULTS / "ladder-bert-large-cpu.json"
 OVERHEAD = RESULTS / "overhead-cpu.json"
 RECORDED = RESULTS / "recorded.json"
+RECORDED_AVX2 = RESULTS / "recorded-avx2.json"
 SERVING = RESULTS / "serving-cpu.json"
 TECHNIQUES = RESULTS / "techniques.json"
 

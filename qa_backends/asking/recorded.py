@@ -13,9 +13,9 @@ from qa_backends.asking.comparison import Comparison, comparison_of, known_quali
 from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed, UnknownBackend
 from qa_backends.measure.results.files import read_results
-from qa_backends.measure.results.shipped import checkpoint_hash, preselection
+from qa_backends.measure.results.shipped import checkpoint_hash, of_like_processor, preselection
 from qa_backends.measure.timing.machine import Machine, this_machine
-from qa_backends.paths import EXAMPLES, RECORDED
+from qa_backends.paths import EXAMPLES, RECORDED, RECORDED_AVX2
 
 if TYPE_CHECKING:
     from qa_backends.catalog import Family
@@ -59,10 +59,12 @@ def record(runtime: Runtime, family: Family, device: str) -> Recorded:
 
 @cache
 def recorded_comparison() -> Comparison | None:
-    """The comparison that ships, with the quality that ships; ``None`` where its weights are not those that do."""
-    if not RECORDED.is_file():
+    """The comparison that ships, of a processor like this one, with the quality that ships; ``None`` where its weights
+    are not those that do."""
+    file = of_like_processor(RECORDED, RECORDED_AVX2)
+    if not file.is_file():
         return None
-    content = read_results(RECORDED, KIND, Recorded)
+    content = read_results(file, KIND, Recorded)
     try:
         family = catalog.family(content.view.family)
         shipped = {name: checkpoint_hash(family, catalog.backend(name)) for name in content.checkpoints}

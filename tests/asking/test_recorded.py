@@ -9,8 +9,10 @@ import pytest
 from qa_backends import catalog
 from qa_backends.asking import recorded
 from qa_backends.asking.recorded import KIND, MAIN, Recorded, examples, record, recorded_comparison
+from qa_backends.measure.results import shipped
 from qa_backends.measure.results.files import read_results, write_results
-from qa_backends.measure.results.shipped import checkpoint_hash
+from qa_backends.measure.results.shipped import checkpoint_hash, preselection
+from qa_backends.web.ask.shown import first_sight
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +32,21 @@ def test_what_ships_is_the_first_example_on_the_weights_that_ship() -> None:
     assert found.recorded and [card.backend for card in found.answered][: len(MAIN)] == list(MAIN)
     assert found.card("pruned").speed_up is not None
     assert found.fastest is not None and found.tokens > 0, "what is shown first says how many times as fast"
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_at_first_sight_all_that_is_ticked_is_shown_on_either_kind_of_processor(
+    monkeypatch: pytest.MonkeyPatch, slow: bool
+) -> None:
+    monkeypatch.setattr(shipped, "seven_bits", lambda: slow)
+    monkeypatch.setattr(shipped, "shipped_benchmark", shipped.shipped_benchmark.__wrapped__)
+    recorded_comparison.cache_clear()
+    try:
+        found = first_sight()
+    finally:
+        recorded_comparison.cache_clear()
+    assert found is not None and ("VNNI" in found.recorded) is not slow
+    assert {card.backend for card in found.cards} == set(preselection(MINILM, "cpu"))
 
 
 @pytest.mark.slow

@@ -22,8 +22,8 @@ from qa_backends.commands.calibrating import calibrate
 from qa_backends.commands.comparing import compare
 from qa_backends.contract import ALWAYS_ANSWERS, Answer, Query
 from qa_backends.errors import InputError
+from qa_backends.measure.results.card import techniques_table
 from qa_backends.measure.results.files import read_techniques
-from qa_backends.measure.results.report import techniques_table
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.runtime import Runtime
 from qa_backends.squad import read_squad

@@ -1,4 +1,4 @@
-"""The tables of the README and the model card, made of measured results and nothing else."""
+"""The tables of the README and the documents, made of measured results and nothing else."""
 
 from __future__ import annotations
 
@@ -12,38 +12,21 @@ from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.contestants import ARRIVAL, EQUAL, ORDERS, SORTED
 from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES, SHOWN_AT, BenchmarkPlan
 from qa_backends.measure.benchmark.presets import beside
-from qa_backends.measure.quality.datasets import DATA_FILES, SQUAD_V2_DEV, TITLES
-from qa_backends.measure.results.files import read_benchmark, read_overhead, read_techniques
-from qa_backends.measure.results.shipped import measured_on_current_weights, shipped_quality
-from qa_backends.measure.timing.statistics import signed
-from qa_backends.paths import ASSETS, BENCHMARK, BENCHMARK_AVX2, LADDER, MODELS, OVERHEAD, TECHNIQUES
+from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, TITLES
+from qa_backends.measure.results.card import CARD_FAMILY, card
+from qa_backends.measure.results.document import lacking, markdown, with_table
+from qa_backends.measure.results.files import read_benchmark, read_overhead
+from qa_backends.measure.results.shipped import measured_on_current_weights, quality_in
+from qa_backends.paths import ACCURACY, ASSETS, BENCHMARK, BENCHMARK_AVX2, LADDER, MODELS, OVERHEAD
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from qa_backends.measure.results.records import (
-        Benchmark,
-        BenchmarkRecord,
-        Overhead,
-        QualityRecord,
-        Techniques,
-    )
+    from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, Overhead, QualityRecord
 
-CARD_FAMILY = "minilm"
-"""The embedded family, whose model card holds the quality of its backends."""
 MODEL_CARD = MODELS / CARD_FAMILY / "README.md"
 README = ASSETS.parent / "README.md"
 PUBLISHED = ASSETS.parent / "docs" / "published.md"
-BEGIN = "<!-- measured: written by `python -m qa_backends report` -->"
-END = "<!-- /measured -->"
-CONFIDENCE = (
-    "What the confidence of an answer is worth: the expected calibration error, in percent, is how far the share of "
-    "exactly right answers is from the confidence they were given with, in the mean over answers (15 bins, Guo et al. "
-    "2017). The temperature was fitted on the held-out articles, and changes no answer. The threshold is how far ahead "
-    "of the best span `no answer` must be, to be the answer, for the highest F1 on the held-out articles. All "
-    "checkpoints were trained on those articles, or began as one that was, so they use 0. The temperature is the one "
-    "of the highest likelihood, which need not be that of the least error."
-)
 LENGTHS = BenchmarkPlan(family="").lengths
 """Of those measured, the lengths that the README shows."""
 SPEED_HEAD = [*(f"{length} tokens, ms" for length in LENGTHS), "times as fast as the baseline", "questions/s"]
@@ -68,12 +51,6 @@ def table(benchmark: Benchmark, overhead: Overhead) -> str:
     return f"{markdown(head, lines)}\n\n{_caption(benchmark, records)} {_overhead(overhead)}"
 
 
-def markdown(head: list[str], lines: list[list[str]]) -> str:
-    """A table whose first column is text and whose others are numbers."""
-    rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *lines))
-
-
 def _cells(own: list[BenchmarkRecord]) -> list[str]:
     """One backend's line."""
     speed, first = _speed_cells(own), own[0]
@@ -92,7 +69,7 @@ def _speed_cells(own: list[BenchmarkRecord]) -> list[str]:
     single = {each.tokens: each for each in own if each.batch == 1}
     batched = [each for each in own if each.batch > 1]
     if not batched or not single.keys() >= set(LENGTHS):
-        raise _lacking(f"{own[0].name} at {', '.join(map(str, LENGTHS))} tokens, one by one and in batches")
+        raise lacking(f"{own[0].name} at {', '.join(map(str, LENGTHS))} tokens, one by one and in batches")
     last, best = single[LENGTHS[-1]], max(batched, key=lambda each: each.questions_per_second)
     if not measured_on_current_weights(last):
         raise InputError(
@@ -115,13 +92,14 @@ def table_elsewhere(benchmark: Benchmark) -> str:
     names = dict.fromkeys(each.backend for each in records)
     ours = [each for each in records if each.name not in REFERENCES and (each.tokens, each.batch) == (SHOWN_AT, 1)]
     if not ours:
-        raise _lacking(f"any backend at {SHOWN_AT} tokens")
+        raise lacking(f"any backend at {SHOWN_AT} tokens")
     fastest = min(ours, key=lambda each: each.p50_ms)
     shaky = sum(each.unstable for each in benchmark.rows)
     said = (
         f"The same on {benchmark.machine.sentence('cpu')}, a processor that does not add products of 8 bits up in one "
         f"instruction (VNNI): there `{fastest.name}` has the lowest median at {SHOWN_AT} tokens, and INT8 has weights "
-        f"of 7 bits. {_mixed(benchmark)}{shaky} of {len(benchmark.rows)} measurements were unstable{_absent(benchmark)}"
+        f"of 7 bits ([what it answers then](assets/models/{CARD_FAMILY}/README.md)). "
+        f"{_mixed(benchmark)}{shaky} of {len(benchmark.rows)} measurements were unstable{_absent(benchmark)}"
         ". The app shows, and ticks to begin with, what was measured on the processor that is more like its own, as "
         "far as Linux tells."
     )
@@ -140,7 +118,7 @@ def _known(record: BenchmarkRecord, data: str) -> QualityRecord | None:
     """What ships of the record's backend on the data set; a reference of somebody else's has none."""
     if record.name in REFERENCES:
         return None
-    return shipped_quality(*catalog.resolve(record.backend), record.device, data)
+    return quality_in(ACCURACY, *catalog.resolve(record.backend), record.device, data)
 
 
 def _same_answer(known: QualityRecord | None) -> str:
@@ -158,7 +136,7 @@ def _quality_cells(known: QualityRecord | None) -> list[str]:
 
 def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
     if not records or not benchmark.alone:
-        raise _lacking("any backend, or any alone")
+        raise lacking("any backend, or any alone")
     machine, versions = benchmark.machine, benchmark.machine.versions
     tools = [f"{name.removesuffix('-gpu')} {versions[name]}" for name in TOOLS if name in versions]
     runs = min(each.runs for each in records if each.batch == 1)
@@ -203,7 +181,7 @@ def _rate(record: BenchmarkRecord) -> str:
 def _sets() -> str:
     """What the data sets are, by the baseline's records."""
     baseline = catalog.resolve(catalog.BASELINE, CARD_FAMILY)
-    known = {title: shipped_quality(*baseline, data=data) for data, title in TITLES.items()}
+    known = {title: quality_in(ACCURACY, *baseline, data=data) for data, title in TITLES.items()}
     named = [f"{title}: {found.data}, all {found.n:,} questions" for title, found in known.items() if found]
     return "F1 on " + "; ".join(named)
 
@@ -211,7 +189,7 @@ def _sets() -> str:
 def _overhead(overhead: Overhead) -> str:
     at = [each for each in overhead.rows if each.tokens == SHOWN_AT]
     if not at:
-        raise _lacking(f"the app's own cost at {SHOWN_AT} tokens")
+        raise lacking(f"the app's own cost at {SHOWN_AT} tokens")
     costs = [
         f"{each.own_ms:.2f} ms a question beside `{each.backend.partition('/')[2]}` ({each.tokenise_ms:.2f} to "
         f"tokenise, {each.decode_ms:.2f} to decode, {each.bookkeeping_ms:.2f} around it)"
@@ -227,93 +205,10 @@ def _overhead(overhead: Overhead) -> str:
     )
 
 
-def _lacking(what: str) -> InputError:
-    return InputError(f"The results lack {what}. Measure with the commands that the README gives.")
-
-
-def quality_table() -> str:
-    """Quality in detail of every backend of the embedded family, on each data set it was wholly measured on."""
-    family = catalog.family(CARD_FAMILY)
-    head = ["backend", "data", "questions", "EM", "F1", "F1 less the baseline's", "F1, answerable", "F1, unanswerable"]
-    found = [
-        (title, shipped_quality(family, backend, data=data))
-        for data, title in TITLES.items()
-        for backend in catalog.offered(family)
-    ]
-    return markdown([*head, "same answer as baseline"], [_detail(title, each) for title, each in found if each])
-
-
-def _detail(title: str, record: QualityRecord) -> list[str]:
-    return [
-        f"`{record.name}`",
-        title,
-        f"{record.n:,}",
-        f"{record.exact:.2f}",
-        f"{record.f1:.2f}",
-        record.f1_difference.spelt() if record.f1_difference else "",
-        *["" if part is None else f"{part:.2f}" for part in (record.has_ans_f1, record.no_ans_f1)],
-        "" if record.agreement is None else f"{record.agreement:.2f} %",
-    ]
-
-
 def _thresholds() -> str:
     """Of "no answer", of the checkpoints of the embedded family."""
     made = [read_manifest(local_folder(source)) for _, source in catalog.family(CARD_FAMILY).checkpoints]
     return " and ".join(sorted({f"{each.null_threshold:g}" for each in made}))
-
-
-def confidence_table() -> str:
-    """What the confidence of each checkpoint of the embedded family is worth, as its manifest says; see
-    ``quality.calibration``."""
-    family = catalog.family(CARD_FAMILY)
-    titles = {DATA_FILES[name]: title for name, title in TITLES.items()}
-    lines = []
-    for name, source in family.checkpoints:
-        made = read_manifest(local_folder(source))
-        for each in made.settings.get("calibration", {}).get("errors", ()):
-            data, errors = titles.get(each["data"], each["data"]), (each["before"], each["after"])
-            sure = [f"{made.temperature:.2f}", *(f"{error:.1f}" for error in errors)]
-            f1 = [f"{each[at]:.2f}" for at in ("f1", "f1_at_threshold")]
-            threshold = signed(made.settings["calibration"]["threshold"], 2)
-            lines.append([f"`{name}`", data, f"{each['questions']:,}", *sure, threshold, *f1])
-    figures = ["temperature", "error at 1", "error at the temperature", "threshold", "F1 at 0", "F1 at the threshold"]
-    return markdown(["checkpoint", "data", "questions", *figures], lines)
-
-
-def techniques_table(compared: Techniques) -> str:
-    """What each technique of training was worth, losers included, and above it how that was found out.
-
-    Raises:
-        InputError: nothing was compared with anything.
-    """
-    if len(compared.rows) < 2:
-        raise _lacking("runs to compare")
-    head = ["done otherwise", "F1, held-out articles", "less the first's", "F1, answerable", "F1, unanswerable"]
-    lines = [
-        [
-            f"`{each.otherwise}`" if each.otherwise else "nothing",
-            f"{each.f1:.2f}",
-            each.f1_difference.spelt() if each.f1_difference else "",
-            *["" if part is None else f"{part:.2f}" for part in (each.has_ans_f1, each.no_ans_f1)],
-        ]
-        for each in compared.rows
-    ]
-    return f"{_how_compared(compared)}\n\n{markdown(head, lines)}"
-
-
-def _how_compared(compared: Techniques) -> str:
-    thresholds = {each.null_threshold for each in compared.rows}
-    at = "at the threshold fitted on them" if len(thresholds) > 1 else f"at threshold {thresholds.pop():g}"
-    passes = {each.settings.get("passes") for each in compared.rows}
-    long = f" of {passes.pop()} passes each" if len(passes) == 1 else ""
-    seen = ", which what they began as or who taught them may have seen" if compared.seen_before else ""
-    return (
-        f"What techniques of training are worth: {len(compared.rows)} runs{long} that began as one checkpoint, all but "
-        f"the first with something done otherwise than there. F1, in percent, {at}, on the {compared.rows[0].n:,} "
-        f"questions of {len(compared.articles)} articles that none of them was trained on{seen}, with paired 95 % "
-        "intervals of the differences. These are over the questions alone: every row is one run, and another seed "
-        "makes another."
-    )
 
 
 def published_table(benchmark: Benchmark) -> str:
@@ -344,19 +239,6 @@ def published_table(benchmark: Benchmark) -> str:
     )
 
 
-def with_table(document: str, content: str) -> str:
-    """The document's text with the measured part replaced.
-
-    Raises:
-        InputError: the document has no place for it.
-    """
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise InputError(f"The document has no part between '{BEGIN}' and '{END}'.")
-    return f"{before}{BEGIN}\n{content}\n{END}{after}"
-
-
 def refreshed() -> dict[Path, str]:
     """What the project's documents should say, from the results that ship.
 
@@ -365,7 +247,6 @@ def refreshed() -> dict[Path, str]:
     """
     measured = [table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))]
     measured.append(table_elsewhere(read_benchmark(BENCHMARK_AVX2)))
-    card = [quality_table(), CONFIDENCE, confidence_table(), techniques_table(read_techniques(TECHNIQUES))]
-    contents = {README: "\n\n".join(measured), MODEL_CARD: "\n\n".join(card)}
+    contents = {README: "\n\n".join(measured), MODEL_CARD: card()}
     contents[PUBLISHED] = published_table(read_benchmark(LADDER))
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

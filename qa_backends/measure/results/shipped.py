@@ -12,7 +12,7 @@ from qa_backends.errors import UnknownBackend
 from qa_backends.measure.benchmark.plan import REFERENCES, SHOWN_AT
 from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, sha256_of
 from qa_backends.measure.results.files import read_benchmark, read_quality
-from qa_backends.paths import ACCURACY, BENCHMARK, BENCHMARK_AVX2
+from qa_backends.paths import ACCURACY, ACCURACY_AVX2, BENCHMARK, BENCHMARK_AVX2
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,15 +44,20 @@ def measured_on_current_weights(record: BenchmarkRecord) -> bool:
     return current is not None and record.checkpoint == current
 
 
-@cache
-def shipped_benchmark() -> Benchmark | None:
-    """Of the processor that ships and is like this one; ``None`` where the project holds none of the weights it ships.
+def of_like_processor(usual: Path, avx2: Path) -> Path:
+    """Of two files of results, the one measured on the kind of processor that this machine has.
 
     In INT8 OpenVINO is the fastest on x86 processors that add the products up in one instruction, and slower than in
     FP32 on those that do not: measured on one kind, backends stand in the wrong order for the other. Which kind this
     one is, only Linux tells; elsewhere it is taken for the first.
     """
-    file = BENCHMARK_AVX2 if seven_bits() else BENCHMARK
+    return avx2 if seven_bits() else usual
+
+
+@cache
+def shipped_benchmark() -> Benchmark | None:
+    """Of a processor like this one; ``None`` where what was measured are not the weights that ship."""
+    file = of_like_processor(BENCHMARK, BENCHMARK_AVX2)
     if not file.is_file():
         return None
     found = read_benchmark(file)
@@ -82,7 +87,16 @@ def _can_be_advised(family: Family, name: str, device: str) -> bool:
 def shipped_quality(
     family: Family, backend: Backend, device: str = "cpu", data: str = SQUAD_V2_DEV
 ) -> QualityRecord | None:
-    """The backend's measured quality on a whole data set, on the device if possible, else on another.
+    """The backend's measured quality on a whole data set, as it computes on a processor like this one: INT8 whose
+    weights have 7 bits was measured apart, and the rest computes the same on all."""
+    like_this = of_like_processor(ACCURACY, ACCURACY_AVX2)
+    return quality_in(like_this, family, backend, device, data) or quality_in(ACCURACY, family, backend, device, data)
+
+
+def quality_in(
+    file: Path, family: Family, backend: Backend, device: str = "cpu", data: str = SQUAD_V2_DEV
+) -> QualityRecord | None:
+    """The quality that the file holds, of a whole data set, on the device if possible, else on another.
 
     ``data`` is one of ``datasets.TITLES``. ``None`` where these very weights were not measured, or are not known.
     """
@@ -90,7 +104,7 @@ def shipped_quality(
     name = f"{family.name}/{backend.name}"
     if wanted is None:
         return None
-    records = _of_the_whole_set(ACCURACY, sha256_of(data))
+    records = _of_the_whole_set(file, sha256_of(data))
     found = [each for each in records if each.backend == name and each.checkpoint == wanted]
     return min(found, key=lambda each: each.device != device, default=None)
 

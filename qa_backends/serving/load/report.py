@@ -6,8 +6,8 @@ import statistics
 from typing import TYPE_CHECKING
 
 from qa_backends.errors import InputError
+from qa_backends.measure.results.document import markdown, with_table
 from qa_backends.measure.results.files import read_results
-from qa_backends.measure.results.report import markdown, with_table
 from qa_backends.paths import ASSETS, SERVING
 from qa_backends.serving.load.records import KIND, ONE_BY_ONE, REPLICA, REST, TWO_REPLICAS, Serving, share_reached
 

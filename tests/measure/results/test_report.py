@@ -11,19 +11,13 @@ from measure.invented import benchmark_record
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.plan import REFERENCES
+from qa_backends.measure.results.card import quality_elsewhere, quality_table
+from qa_backends.measure.results.document import with_table
 from qa_backends.measure.results.files import read_benchmark, read_overhead, read_quality
 from qa_backends.measure.results.records import Against, Benchmark
-from qa_backends.measure.results.report import (
-    MODEL_CARD,
-    published_table,
-    quality_table,
-    refreshed,
-    table,
-    table_elsewhere,
-    with_table,
-)
+from qa_backends.measure.results.report import MODEL_CARD, published_table, refreshed, table, table_elsewhere
 from qa_backends.measure.timing.statistics import Ratio
-from qa_backends.paths import ACCURACY, BENCHMARK, BENCHMARK_AVX2, LADDER, OVERHEAD
+from qa_backends.paths import ACCURACY, ACCURACY_AVX2, BENCHMARK, BENCHMARK_AVX2, LADDER, OVERHEAD
 
 SHIPPED = read_benchmark(BENCHMARK)
 ELSEWHERE = read_benchmark(BENCHMARK_AVX2)
@@ -114,7 +108,7 @@ def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference() -> N
 
 
 def test_the_model_card_shows_the_difference_of_f1_with_its_interval() -> None:
-    text = quality_table()
+    text = quality_table(ACCURACY)
     head = [cell.strip() for cell in text.splitlines()[0].strip("| ").split("|")]
     place = head.index("F1 less the baseline's")
     lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines()[2:]]
@@ -124,6 +118,14 @@ def test_the_model_card_shows_the_difference_of_f1_with_its_interval() -> None:
         measured = {each.name: each.f1_difference for each in read_quality(ACCURACY) if each.data == data}
         assert shown["baseline", title] == "" and measured["pruned"] is not None
         assert shown["pruned", title] == measured["pruned"].spelt()
+
+
+def test_the_model_card_shows_what_int8_answers_on_the_other_kind_of_processor() -> None:
+    text, measured = quality_elsewhere(), read_quality(ACCURACY_AVX2)
+    assert measured[0].machine.sentence("cpu") in text and "VNNI" not in measured[0].machine.processor
+    assert text.count("\n| `") == len(measured) > 0 and all("-int8" in each.name for each in measured)
+    for each in measured:
+        assert f"| {each.exact:.2f} | {each.f1:.2f} | {each.f1_difference.spelt()} |" in text
 
 
 def test_the_model_card_says_what_the_confidence_of_each_checkpoint_is_worth() -> None:

@@ -84,6 +84,18 @@ def test_the_shipped_benchmark_is_that_of_the_processor_more_like_this_one(
     assert fresh() is None
 
 
+def test_int8_has_the_quality_that_it_has_on_a_processor_like_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    int8, exact = catalog.backend("pruned-ov-int8"), catalog.backend("pruned-ort")
+    found = {}
+    for slow in (True, False):
+        monkeypatch.setattr(shipped, "seven_bits", lambda slow=slow: slow)
+        for each in (int8, exact):
+            quality = found[each, slow] = shipped_quality(MINILM, each)
+            assert quality is not None and quality.n == 11_873 and quality.f1_difference is not None
+        assert ("VNNI" in found[int8, slow].machine.processor) is not slow
+    assert found[exact, True] == found[exact, False], "FP32 computes the same on both"
+
+
 def test_quality_of_unknown_weights_is_not_that_of_other_unknown_ones(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,0 +1,130 @@
+"""The tables of the model card: what each checkpoint answers, how sure it may be, and what its training was worth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.checkpoints.manifest import read_manifest
+from qa_backends.checkpoints.sources import local_folder
+from qa_backends.measure.quality.datasets import DATA_FILES, TITLES
+from qa_backends.measure.results.document import lacking, markdown
+from qa_backends.measure.results.files import read_quality, read_techniques
+from qa_backends.measure.results.shipped import quality_in
+from qa_backends.measure.timing.statistics import signed
+from qa_backends.paths import ACCURACY, ACCURACY_AVX2, TECHNIQUES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qa_backends.measure.results.records import QualityRecord, Techniques
+
+CARD_FAMILY = "minilm"
+"""The embedded family."""
+CONFIDENCE = (
+    "What the confidence of an answer is worth: the expected calibration error, in percent, is how far the share of "
+    "exactly right answers is from the confidence they were given with, in the mean over answers (15 bins, Guo et al. "
+    "2017). The temperature was fitted on the held-out articles, and changes no answer. The threshold is how far ahead "
+    "of the best span `no answer` must be, to be the answer, for the highest F1 on the held-out articles. All "
+    "checkpoints were trained on those articles, or began as one that was, so they use 0. The temperature is the one "
+    "of the highest likelihood, which need not be that of the least error."
+)
+
+
+def card() -> str:
+    """All that the model card says of what was measured.
+
+    Raises:
+        InputError: see ``techniques_table``.
+    """
+    parts = [quality_table(ACCURACY), quality_elsewhere(), CONFIDENCE, confidence_table()]
+    return "\n\n".join([*parts, techniques_table(read_techniques(TECHNIQUES))])
+
+
+def quality_table(file: Path) -> str:
+    """Quality in detail of every backend of the embedded family, on each data set it was wholly measured on, by the
+    file."""
+    family = catalog.family(CARD_FAMILY)
+    head = ["backend", "data", "questions", "EM", "F1", "F1 less the baseline's", "F1, answerable", "F1, unanswerable"]
+    found = [
+        (title, quality_in(file, family, backend, data=data))
+        for data, title in TITLES.items()
+        for backend in catalog.offered(family)
+    ]
+    return markdown([*head, "same answer as baseline"], [_detail(title, each) for title, each in found if each])
+
+
+def quality_elsewhere() -> str:
+    """What INT8 answers on a processor of another kind, under a sentence that says why it is apart."""
+    on = read_quality(ACCURACY_AVX2)[0].machine.sentence("cpu")
+    return (
+        "INT8 has weights of 7 bits on a processor that does not add products of 8 bits up in one instruction (VNNI), "
+        f"and answers otherwise there. On {on}:\n\n{quality_table(ACCURACY_AVX2)}"
+    )
+
+
+def _detail(title: str, record: QualityRecord) -> list[str]:
+    return [
+        f"`{record.name}`",
+        title,
+        f"{record.n:,}",
+        f"{record.exact:.2f}",
+        f"{record.f1:.2f}",
+        record.f1_difference.spelt() if record.f1_difference else "",
+        *["" if part is None else f"{part:.2f}" for part in (record.has_ans_f1, record.no_ans_f1)],
+        "" if record.agreement is None else f"{record.agreement:.2f} %",
+    ]
+
+
+def confidence_table() -> str:
+    """What the confidence of each checkpoint of the embedded family is worth, as its manifest says; see
+    ``quality.calibration``."""
+    family = catalog.family(CARD_FAMILY)
+    titles = {DATA_FILES[name]: title for name, title in TITLES.items()}
+    lines = []
+    for name, source in family.checkpoints:
+        made = read_manifest(local_folder(source))
+        for each in made.settings.get("calibration", {}).get("errors", ()):
+            data, errors = titles.get(each["data"], each["data"]), (each["before"], each["after"])
+            sure = [f"{made.temperature:.2f}", *(f"{error:.1f}" for error in errors)]
+            f1 = [f"{each[at]:.2f}" for at in ("f1", "f1_at_threshold")]
+            threshold = signed(made.settings["calibration"]["threshold"], 2)
+            lines.append([f"`{name}`", data, f"{each['questions']:,}", *sure, threshold, *f1])
+    figures = ["temperature", "error at 1", "error at the temperature", "threshold", "F1 at 0", "F1 at the threshold"]
+    return markdown(["checkpoint", "data", "questions", *figures], lines)
+
+
+def techniques_table(compared: Techniques) -> str:
+    """What each technique of training was worth, losers included, and above it how that was found out.
+
+    Raises:
+        InputError: nothing was compared with anything.
+    """
+    if len(compared.rows) < 2:
+        raise lacking("runs to compare")
+    head = ["done otherwise", "F1, held-out articles", "less the first's", "F1, answerable", "F1, unanswerable"]
+    lines = [
+        [
+            f"`{each.otherwise}`" if each.otherwise else "nothing",
+            f"{each.f1:.2f}",
+            each.f1_difference.spelt() if each.f1_difference else "",
+            *["" if part is None else f"{part:.2f}" for part in (each.has_ans_f1, each.no_ans_f1)],
+        ]
+        for each in compared.rows
+    ]
+    return f"{_how_compared(compared)}\n\n{markdown(head, lines)}"
+
+
+def _how_compared(compared: Techniques) -> str:
+    thresholds = {each.null_threshold for each in compared.rows}
+    at = "at the threshold fitted on them" if len(thresholds) > 1 else f"at threshold {thresholds.pop():g}"
+    passes = {each.settings.get("passes") for each in compared.rows}
+    long = f" of {passes.pop()} passes each" if len(passes) == 1 else ""
+    seen = ", which what they began as or who taught them may have seen" if compared.seen_before else ""
+    return (
+        f"What techniques of training are worth: {len(compared.rows)} runs{long} that began as one checkpoint, all but "
+        f"the first with something done otherwise than there. F1, in percent, {at}, on the {compared.rows[0].n:,} "
+        f"questions of {len(compared.articles)} articles that none of them was trained on{seen}, with paired 95 % "
+        "intervals of the differences. These are over the questions alone: every row is one run, and another seed "
+        "makes another."
+    )

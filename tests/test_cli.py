@@ -185,7 +185,8 @@ def test_evaluate_scores_a_part_of_a_file(run: Run, tmp_path: Path) -> None:
     for part in ("exact", "f1", "has_ans_f1", "no_ans_f1"):
         assert 0 <= found[part] <= 100
     assert found["f1"] > 30, "a trained model answers some of the project's own questions"
-    assert found["questions_per_second"] > 0
+    pace = found["questions_per_second"]
+    assert pace is None or pace > 0, "none is stated where other work took too much of the machine"
     again = json.loads(run(*options, "--save", str(saved), "--json").out)
     assert again["f1"] == found["f1"]
     assert len(json.loads(saved.read_text())["rows"]) == 1, "the same measurement replaces the old one"

@@ -17,6 +17,9 @@ CGROUP = Path("/sys/fs/cgroup")
 """``cpu.max`` holds "<microseconds|max> <period>", ``memory.max`` bytes or "max" (Linux documentation, cgroup v2)."""
 CPUINFO = Path("/proc/cpuinfo")
 
+BF16_FLAGS = frozenset({"avx512_bf16", "amx_bf16"})
+"""What Linux calls the instructions without which BF16 is only rounded to, and takes longer than FP32."""
+
 GPU_DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 """Where Linux puts NVIDIA's driver, that of Windows beneath it, and AMD's, which PyTorch calls "cuda" as well."""
 
@@ -70,6 +73,15 @@ def thread_count() -> int:
 def cpu_flags() -> frozenset[str]:
     """Instruction sets of the processor by Linux's names, as in "avx512_vnni"; none where there is no Linux."""
     return frozenset(cpu_facts().get("flags", cpu_facts().get("Features", "")).split())
+
+
+def has_bf16(device: str) -> bool:
+    """Whether the GPU, or the processor, multiplies in BF16 by itself."""
+    if device == "cuda":
+        import torch
+
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return bool(cpu_flags() & BF16_FLAGS)
 
 
 @cache

@@ -13,7 +13,7 @@ import typer
 
 from qa_backends.commands.terminal import Device, pick_device, questions_of
 from qa_backends.training.heldout import ARTICLES, Split, split
-from qa_backends.training.settings import BATCH_TOKENS, BF16, LEARNING_RATE, Changes, RunSettings
+from qa_backends.training.settings import BATCH_TOKENS, LEARNING_RATE, Changes, RunSettings, faster_precision
 
 Data = Annotated[Path, typer.Option("--data", help="SQuAD-format training questions, plain or .xz.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the run; a stopped run in it goes on.")]
@@ -34,7 +34,8 @@ Freeze = Annotated[
     bool, typer.Option("--freeze-embeddings/--no-freeze-embeddings", help="Keep word and position tables as they are.")
 ]
 Precision = Annotated[
-    str, typer.Option("--precision", help="bf16 or fp32, which a CPU without fast BF16 products trains faster in.")
+    str | None,
+    typer.Option("--precision", help="bf16 or fp32; bf16 by default where the device multiplies in it by itself."),
 ]
 Ema = Annotated[
     float, typer.Option("--ema", min=0.0, max=0.99999, help="Decay of the weights' average, as 0.999; 0 for none.")
@@ -92,7 +93,7 @@ def of_a_run(
         hold_out_seed: HoldOutSeed = 0,
         dropout: Dropout = 0.0,
         freeze_embeddings: Freeze = True,
-        precision: Precision = BF16,
+        precision: Precision = None,
         ema: Ema = 0.0,
         swaps: Swapped = 0,
         lower_case: LowerCase = 0.0,
@@ -101,10 +102,10 @@ def of_a_run(
         misplaced: Misplaced = 0.0,
         device: Device = None,
     ) -> Chosen:
-        changes = Changes(swaps, lower_case, cut, join, misplaced)
+        device, changes = pick_device(device), Changes(swaps, lower_case, cut, join, misplaced)
         run = RunSettings(
-            out, passes, learning_rate, batch_tokens, seed, pick_device(device), ema, dropout, freeze_embeddings,
-            changes, precision,
+            out, passes, learning_rate, batch_tokens, seed, device, ema, dropout, freeze_embeddings, changes,
+            precision or faster_precision(device),
         )  # fmt: skip
         return Chosen(run, data, hold_out, hold_out_seed)
 

@@ -11,7 +11,7 @@ from qa_backends.checkpoints.manifest import file_hash, versions_of
 from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
 from qa_backends.engines._onnx import FILE, OUTPUTS
 from qa_backends.errors import ArtefactError
-from qa_backends.limits import cpu_flags, thread_count
+from qa_backends.limits import has_bf16, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +23,6 @@ NAMES = {"f32": "FP32", "bf16": "BF16", "f16": "FP16", "u8": "INT8", "i8": "INT8
 """How it calls what it computes in, once the graph is compiled."""
 PRODUCTS = "FullyConnected"
 """What it calls products with constant weights, where the time goes."""
-BF16_FLAGS = frozenset({"avx512_bf16", "amx_bf16"})
-"""What Linux calls the instructions without which BF16 would only be rounded, and computed in FP32."""
 
 
 class OpenVino(Engine):
@@ -45,7 +43,7 @@ class OpenVino(Engine):
 
     @classmethod
     def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:
-        if options.get("precision") == "bf16" and not cpu_flags() & BF16_FLAGS:
+        if options.get("precision") == "bf16" and not has_bf16("cpu"):
             return "This processor has no BF16 arithmetic.", "Choose the backend without BF16, which computes in FP32."
         return None
 

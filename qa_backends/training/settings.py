@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends.errors import InputError
+from qa_backends.limits import has_bf16
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +17,11 @@ WEIGHT_DECAY = 0.01
 BF16, FP32 = "bf16", "fp32"
 PRECISIONS = (BF16, FP32)
 """What products are computed in: under bfloat16 autocast, or as the weights are stored."""
+
+
+def faster_precision(device: str) -> str:
+    """BF16 where the device multiplies in it; a processor that has to imitate that takes many times as long."""
+    return BF16 if has_bf16(device) else FP32
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ class RunSettings:
     dropout: float = 0.0
     freeze_embeddings: bool = True
     changes: Changes = UNCHANGED
-    precision: str = BF16
+    precision: str = FP32
 
     def __post_init__(self) -> None:
         """Raises InputError for a precision that there is not."""

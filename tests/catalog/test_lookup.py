@@ -207,7 +207,7 @@ def test_what_does_not_fit_together_is_refused_with_the_reason() -> None:
 def test_what_the_processor_or_the_system_lacks_is_named_without_importing_anything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("qa_backends.engines.openvino.cpu_flags", lambda: frozenset({"avx2"}))
+    monkeypatch.setattr("qa_backends.limits.cpu_flags", lambda: frozenset({"avx2"}))
     lacking = catalog.unavailable(catalog.backend("pruned-ov-bf16"), "cpu")
     assert lacking is not None and "no BF16 arithmetic" in lacking.reason and "without BF16" in lacking.remedy
     assert catalog.unavailable(catalog.backend("pruned-ov"), "cpu") is None

@@ -17,7 +17,7 @@ from qa_backends.training import cached as module
 from qa_backends.training.cached import HIGHEST, CachedLogits, cached
 from qa_backends.training.data import collate, examples
 from qa_backends.training.distil import TEMPERATURE, Teacher
-from qa_backends.training.settings import BF16
+from qa_backends.training.settings import FP32
 from qa_backends.training.teaching import live
 
 if TYPE_CHECKING:
@@ -68,16 +68,16 @@ def test_kept_logits_equal_live_ones(tmp_path: Path) -> None:
 
 def test_the_loss_by_kept_logits_is_that_by_live_ones(tiny: Path, tmp_path: Path) -> None:
     """Of a trained teacher: it is sure of few tokens, and the rest is little."""
-    teacher = live(BASELINE, "cpu", BF16)
+    teacher = live(BASELINE, "cpu", FP32)
     batch = collate(DATA[:8], TOKENIZER)
-    student = Teacher(live(tiny, "cpu", BF16)).logits(batch)
+    student = Teacher(live(tiny, "cpu", FP32)).logits(batch)
     by_live = Teacher(teacher).loss(student, batch)
     by_kept = Teacher(keep(tmp_path / "teacher.safetensors", teacher, data=DATA[:8])).loss(student, batch)
     torch.testing.assert_close(by_kept, by_live, atol=0, rtol=0.1)
 
 
 def test_what_is_kept_is_not_computed_again(tiny: Path, tmp_path: Path) -> None:
-    first = keep(tmp_path / "teacher.safetensors", live(tiny, "cpu", BF16))(shuffled())
+    first = keep(tmp_path / "teacher.safetensors", live(tiny, "cpu", FP32))(shuffled())
 
     def refuse(_: Batch) -> Logits:
         raise AssertionError("the teacher ran again")
@@ -87,7 +87,7 @@ def test_what_is_kept_is_not_computed_again(tiny: Path, tmp_path: Path) -> None:
 
 
 def test_a_stopped_computation_goes_on(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = keep(tmp_path / "whole.safetensors", live(tiny, "cpu", BF16))(shuffled())
+    whole = keep(tmp_path / "whole.safetensors", live(tiny, "cpu", FP32))(shuffled())
     monkeypatch.setattr(module, "SAVE_EVERY_S", -1.0)
     steps: list[int] = []
 
@@ -100,8 +100,8 @@ def test_a_stopped_computation_goes_on(tiny: Path, tmp_path: Path, monkeypatch: 
             raise Stopped
 
     with pytest.raises(Stopped):
-        keep(tmp_path / "halves.safetensors", live(tiny, "cpu", BF16), stop)
-    halves = keep(tmp_path / "halves.safetensors", live(tiny, "cpu", BF16), lambda step: steps.append(step.number))(
+        keep(tmp_path / "halves.safetensors", live(tiny, "cpu", FP32), stop)
+    halves = keep(tmp_path / "halves.safetensors", live(tiny, "cpu", FP32), lambda step: steps.append(step.number))(
         shuffled()
     )
     assert steps[:4] == [1, 2, 3, 3], "what was not saved is done again, and nothing else"
@@ -112,6 +112,6 @@ def test_a_stopped_computation_goes_on(tiny: Path, tmp_path: Path, monkeypatch: 
 def test_logits_of_another_teacher_or_of_other_windows_are_refused(
     tiny: Path, tmp_path: Path, other: dict[str, object]
 ) -> None:
-    keep(tmp_path / "teacher.safetensors", live(tiny, "cpu", BF16))
+    keep(tmp_path / "teacher.safetensors", live(tiny, "cpu", FP32))
     with pytest.raises(InputError, match="Name another file"):
-        keep(tmp_path / "teacher.safetensors", live(tiny, "cpu", BF16), **other)  # type: ignore[arg-type]  # one of the two
+        keep(tmp_path / "teacher.safetensors", live(tiny, "cpu", FP32), **other)  # type: ignore[arg-type]  # one of the two

@@ -27,9 +27,12 @@ from qa_backends.measure.results.files import read_techniques
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.runtime import Runtime
 from qa_backends.squad import read_squad
+from qa_backends.training.settings import BF16, FP32
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from qa_backends.training.settings import RunSettings
 
     Train = Callable[..., dict[str, Any]]
 
@@ -262,6 +265,28 @@ def test_pruning_holds_out_articles_too_and_says_that_its_teacher_saw_them(
     assert not first["settings"]["held_out"]["seen_before"]
     assert made["settings"]["held_out"]["seen_before"]
     assert len(made["settings"]["held_out"]["articles"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("flag", "told", "precision"),
+    [("amx_bf16", [], BF16), ("avx512_bf16", [], BF16), ("avx2", [], FP32), ("avx2", ["--precision", "bf16"], BF16)],
+)
+def test_training_computes_in_what_the_processor_multiplies_in_unless_told_otherwise(
+    data: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str, told: list[str], precision: str
+) -> None:
+    asked: list[str] = []
+
+    def remember(_questions: object, *, run: RunSettings, **_: object) -> None:
+        asked.append(run.precision)
+        raise InputError("That is all.")
+
+    monkeypatch.setattr("qa_backends.limits.cpu_flags", lambda: frozenset({flag}))
+    monkeypatch.setattr("qa_backends.training.finetune.finetune", remember)
+    arguments = ["train", "finetune", "--data", str(data), "--out", str(tmp_path / "run"), "--from", str(tiny), *told]
+    monkeypatch.setattr(sys, "argv", ["qa_backends", *arguments, "--device", "cpu", "--hold-out", "3"])
+    with pytest.raises(SystemExit):
+        main()
+    assert asked == [precision]
 
 
 def test_a_precision_that_there_is_not_is_refused(

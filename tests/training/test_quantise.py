@@ -21,7 +21,7 @@ from qa_backends.training.material import Material
 from qa_backends.training.model import trainable
 from qa_backends.training.quantise import calibration_of, quantise
 from qa_backends.training.rounded import round_products
-from qa_backends.training.settings import FP32, Changes, RunSettings
+from qa_backends.training.settings import Changes, RunSettings
 from qa_backends.training.teaching import Teaching
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ QUESTIONS = read_squad(OWN_QUESTIONS)[:24]
 
 
 def settings(folder: Path, **chosen: object) -> RunSettings:
-    wanted = {"passes": 8, "learning_rate": 1e-4, "max_tokens": 1024, "seed": 0, "device": "cpu", "precision": FP32}
+    wanted = {"passes": 8, "learning_rate": 1e-4, "max_tokens": 1024, "seed": 0, "device": "cpu"}
     return RunSettings(folder, **wanted | chosen)
 
 
@@ -100,11 +100,11 @@ def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(tmp_path: Path, mon
             raise Stopped
 
     start = random_bert(tmp_path / "start")
-    whole = trained(start, tmp_path / "whole", passes=4)
+    whole = trained(start, tmp_path / "whole", passes=1)
     monkeypatch.setattr("qa_backends.training.loop.SAVE_EVERY_S", -1.0)
     with pytest.raises(Stopped):
-        trained(start, tmp_path / "stopped", stop_at_two, passes=4)
-    again = trained(start, tmp_path / "stopped", passes=4)
+        trained(start, tmp_path / "stopped", stop_at_two, passes=1)
+    again = trained(start, tmp_path / "stopped", passes=1)
     for name, each in load_model(whole).state_dict().items():
         torch.testing.assert_close(load_model(again).state_dict()[name], each, msg=name)
 

@@ -15,7 +15,7 @@ from qa_backends.asking.language import language_notice
 from qa_backends.contract import StageTimes, same_answer
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.timing.load import BUSY_ABOVE, LoadMeter
-from qa_backends.measure.timing.rounds import Samples, least_turns_s, take_turns, turns_fit, without_wait
+from qa_backends.measure.timing.rounds import Samples, least_turns_s, settle, take_turns, turns_fit, without_wait
 from qa_backends.measure.timing.statistics import LEAST_ROUNDS
 from qa_backends.progress import Progress
 from qa_backends.reader.reader import check
@@ -236,6 +236,7 @@ def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepare
     outcome.load_s, outcome.memory_bytes = cost.load_s, cost.memory_bytes
     outcome.build_s = turn.runtime.build_s(family, backend, turn.device)
     turn.progress.say(f"{backend.title} is answering …")
+    settle()
     meter.start()
     try:
         outcome.reading, outcome.cold_s = turn.warm_answer(family, backend, prepared, known)

@@ -34,6 +34,11 @@ INSTALL_TENSORRT = "pip install 'tensorrt-cu13<11'"
 """ONNX Runtime is linked with version 10."""
 PLAIN = "onnx"
 """The format of a graph without operators of ONNX Runtime's own, which TensorRT does not know."""
+IDLE_SPIN_US = 10_000
+"""How long idle threads keep spinning before they sleep: long enough to be awake for the next run of a series, and
+asleep before another engine is timed (see ``rounds.settle``). Left alone they spin for 31 ms, and take the cores from
+every other engine meanwhile; stopped at once, every run has to wake them, and Linux may wake one on the very core whose
+thread waits for it: runs of 0.8 ms took 1.6 ms in the median and 5.5 ms in one of ten (AMD EPYC, 2 cores)."""
 
 
 class OnnxRuntime(Engine):
@@ -78,8 +83,7 @@ class OnnxRuntime(Engine):
         options.intra_op_num_threads = thread_count()
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # Idle threads that keep spinning take the cores from every other engine in this process.
-        options.add_session_config_entry("session.force_spinning_stop", "1")
+        options.add_session_config_entry("session.intra_op.spin_duration_us", str(IDLE_SPIN_US))
         graph = _upcast_bytes(artefact) if upcasting else str(artefact / FILE)
         providers = self._providers(artefact, device)
         try:

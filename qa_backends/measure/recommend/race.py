@@ -11,7 +11,7 @@ from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.recommend.heat import heat, reading
-from qa_backends.measure.timing.rounds import turns_fit
+from qa_backends.measure.timing.rounds import settle, turns_fit
 from qa_backends.measure.timing.statistics import LEAST_ROUNDS
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Race:
         try:
             with charged_to(contestant.name):
                 contestant.load(turn)
+            settle()
             candidate.ms = reading(turn, contestant, self._asked)
             if not self._fits(candidate):
                 candidate.ms = reading(turn, contestant, self._asked)  # first runs may be slow

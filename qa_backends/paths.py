@@ -24,13 +24,16 @@ RESULTS = ASSETS / "results"
 ACCURACY = RESULTS / "accuracy.json"
 ACCURACY_AVX2 = RESULTS / "accuracy-avx2.json"
 BENCHMARK = RESULTS / "benchmark-cpu.json"
+BENCHMARK_INTEL = RESULTS / "benchmark-cpu-intel.json"
 BENCHMARK_AVX2 = RESULTS / "benchmark-cpu-avx2.json"
 LADDER = RESULTS / "ladder-bert-large-cpu.json"
 OVERHEAD = RESULTS / "overhead-cpu.json"
 RECORDED = RESULTS / "recorded.json"
+RECORDED_INTEL = RESULTS / "recorded-intel.json"
 RECORDED_AVX2 = RESULTS / "recorded-avx2.json"
 SERVING = RESULTS / "serving-cpu.json"
 TECHNIQUES = RESULTS / "techniques.json"
+DISTILLATION = RESULTS / "distillation.json"
 
 
 def cache_root() -> Path:

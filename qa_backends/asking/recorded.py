@@ -15,7 +15,7 @@ from qa_backends.errors import BackendFailed, UnknownBackend
 from qa_backends.measure.results.files import read_results
 from qa_backends.measure.results.shipped import checkpoint_hash, of_like_processor, preselection
 from qa_backends.measure.timing.machine import Machine, this_machine
-from qa_backends.paths import EXAMPLES, RECORDED, RECORDED_AVX2
+from qa_backends.paths import EXAMPLES, RECORDED, RECORDED_AVX2, RECORDED_INTEL
 
 if TYPE_CHECKING:
     from qa_backends.catalog import Family
@@ -61,7 +61,7 @@ def record(runtime: Runtime, family: Family, device: str) -> Recorded:
 def recorded_comparison() -> Comparison | None:
     """The comparison that ships, of a processor like this one, with the quality that ships; ``None`` where its weights
     are not those that do."""
-    file = of_like_processor(RECORDED, RECORDED_AVX2)
+    file = of_like_processor(RECORDED, RECORDED_INTEL, RECORDED_AVX2)
     if not file.is_file():
         return None
     content = read_results(file, KIND, Recorded)

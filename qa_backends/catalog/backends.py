@@ -170,10 +170,14 @@ BACKENDS = (
     Backend("pruned-deep", "onnx-fused-fp16", "onnxruntime"),
     Backend("pruned-deep", "onnx-int8", "openvino"),
     Backend("pruned-deep", "onnx-int8", "openvino", BF16),
+    Backend("distilled", CHECKPOINT, "pytorch"),
+    Backend("distilled", "onnx-fused-fp16", "onnxruntime"),
+    Backend("distilled", "onnx-int8", "openvino"),
 )
 """What is offered without being asked for by name. Every other combination that fits can be named."""
 OF_THEIR_OWN = frozenset(each.checkpoint for each in BACKENDS) - {BASELINE, PRUNED}
-"""Checkpoints that have rows of their own. The rows of ``PRUNED`` are those of any other smaller one."""
+"""Checkpoints that have rows of their own. The rows of ``PRUNED`` are those of any other smaller one, and of these
+where a family has nothing else that is smaller."""
 
 PRESELECTED = (BASELINE, "pruned-ort-fp16")
 FASTEST = "pruned-ov-int8"

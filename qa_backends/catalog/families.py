@@ -116,6 +116,7 @@ _families = {
                 ("baseline", Source(folder=MODELS / "minilm" / "baseline")),
                 ("pruned", Source(folder=MODELS / "minilm" / "pruned")),
                 ("pruned-deep", Source(folder=MODELS / "minilm" / "pruned-deep")),
+                ("distilled", Source(folder=MODELS / "minilm" / "distilled")),
             ),
             language="en",
         ),

@@ -76,9 +76,9 @@ def resolve(
 def offered(of: Family, device: str | None = None) -> list[Backend]:
     """The table's backends that fit the family's kind of model and that the device, where given, can run.
 
-    The rows of the pruned checkpoint are those of each smaller one that the family has, or of its baseline. A backend
-    whose package is missing is offered all the same: ``unavailable`` says how to mend that. One that asks a server is,
-    where that is named.
+    The rows of the pruned checkpoint are those of each smaller one that the family has without rows of its own, else of
+    any smaller one, or of its baseline. A backend whose package is missing is offered all the same: ``unavailable``
+    says how to mend that. One that asks a server is, where that is named.
     """
     rows = dict.fromkeys(
         replace(each, checkpoint=checkpoint) for each in BACKENDS for checkpoint in _checkpoints(of, each.checkpoint)
@@ -122,8 +122,9 @@ def _checkpoints(of: Family, row: str) -> list[str]:
         return [row]
     if row in OF_THEIR_OWN:
         return [row] if of.has(row) else []
-    smaller = [name for name, _ in of.checkpoints if name not in {BASELINE, *OF_THEIR_OWN}]
-    return sorted(smaller, key=lambda name: name != row) or [BASELINE]
+    smaller = [name for name, _ in of.checkpoints if name != BASELINE]
+    without_rows = [name for name in smaller if name not in OF_THEIR_OWN]
+    return sorted(without_rows, key=lambda name: name != row) or smaller or [BASELINE]
 
 
 def _named(engine: type[Engine]) -> bool:

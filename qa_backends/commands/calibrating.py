@@ -13,7 +13,7 @@ import typer
 from qa_backends import catalog
 from qa_backends.checkpoints.manifest import Fitted, fitted_of, read_manifest
 from qa_backends.checkpoints.sources import make_ready
-from qa_backends.commands.runs import Data, HoldOut, HoldOutSeed
+from qa_backends.commands.runs import Also, Data, HoldOut, HoldOutSeed, asked_about
 from qa_backends.commands.terminal import (
     Device,
     FamilyName,
@@ -26,11 +26,9 @@ from qa_backends.commands.terminal import (
     watched,
 )
 from qa_backends.errors import InputError
+from qa_backends.measure.results.records import HELD_OUT
 from qa_backends.squad import Question
 from qa_backends.training.heldout import ARTICLES, Split, split
-
-HELD_OUT = "held-out articles"
-"""What their questions are called beside other data sets."""
 
 
 def calibrate(
@@ -38,10 +36,7 @@ def calibrate(
     backend: Annotated[
         str, typer.Option("--backend", help="Whose checkpoint, and what computes the logits.")
     ] = catalog.BASELINE,
-    on: Annotated[
-        list[str] | None,
-        typer.Option("--on", help="Also tell what both do on: `own`, `everyday`, `squad-v2-dev`, a SQuAD-format file."),
-    ] = None,
+    on: Also = None,
     hold_out: HoldOut = ARTICLES,
     hold_out_seed: HoldOutSeed = 0,
     family: FamilyName = None,
@@ -51,15 +46,13 @@ def calibrate(
     """Fit a checkpoint's temperature and its threshold of "no answer" on held-out articles; its manifest stores both.
 
     The temperature changes no answer, only what the confidence of each is worth. The threshold is used where the
-    checkpoint was not trained on those articles.
+    checkpoint was not trained on those articles. What both do is told of them, and of other questions.
     """
-    from qa_backends.measure.quality.datasets import data_set
-
     of, chosen = catalog.resolve(backend, family)
     parts = split(questions_of(data), hold_out, hold_out_seed)
     if not parts.articles:
         raise InputError("There is nothing to fit on. Hold out some articles: --hold-out 20.")
-    sets = {each.name: each.questions for each in (data_set(name, watched) for name in on or ())}
+    sets = asked_about(parts.held_out, on)
     checkpoint = make_ready(of.source(chosen.checkpoint), watched)
     fit(checkpoint, of, chosen, pick_device(device), parts, sets, [checkpoint])
     made = read_manifest(checkpoint)
@@ -86,7 +79,8 @@ def fit(
     origins: Sequence[Path],
 ) -> None:
     """Writes to the manifest of ``made`` the temperature and the threshold of "no answer" that the held-out questions
-    give, and what they change: on them, and on the other ``sets``. ``origins`` are what it was trained from, and by.
+    give, and what they change on each of the ``sets``, they among them. ``origins`` are what it was trained from, and
+    who taught it.
 
     Of articles that it may have been trained on, a checkpoint knows which questions they leave open: the threshold that
     they give is noted, and not used.
@@ -103,7 +97,7 @@ def fit(
 
     runtime = Runtime(progress=watched)
     found: dict[str, Rivals] = {}
-    for name, questions in {HELD_OUT: parts.held_out, **sets}.items():
+    for name, questions in sets.items():
         with bar(f"confidence, {name}", len(questions)) as advance:
             found[name] = rivals(runtime, of, backend, device, questions, watched, lambda done, _of: advance(done))
     seen, plain = seen_before(origins, parts.articles), of.settings.null_threshold

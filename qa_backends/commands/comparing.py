@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +11,15 @@ import typer
 
 from qa_backends import catalog
 from qa_backends.checkpoints.manifest import Manifest, read_manifest
-from qa_backends.commands.runs import Data, HoldOut, HoldOutSeed
+from qa_backends.commands.runs import Also, Data, HoldOut, HoldOutSeed, asked_about
 from qa_backends.commands.terminal import Device, Json, bar, console, pick_device, questions_of, show, table_of, watched
 from qa_backends.errors import InputError
 from qa_backends.squad import Question
 from qa_backends.training.heldout import ARTICLES, split
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from qa_backends.measure.quality.scoring import Scored
     from qa_backends.measure.results.records import Technique
 
@@ -31,72 +33,75 @@ def compare(
         list[Path], typer.Argument(help="Folders of checkpoints, first the one that the others are compared with.")
     ],
     data: Data,
+    on: Also = None,
     hold_out: HoldOut = ARTICLES,
     hold_out_seed: HoldOutSeed = 0,
     save: Annotated[Path | None, typer.Option("--save", help="Write the results file here.")] = None,
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """What runs that began alike did otherwise than the first, and what that was worth on the held-out articles.
-
-    Each is asked at its own threshold of "no answer".
+    """What runs that began alike did otherwise than the first, and what that was worth on the held-out articles, and on
+    other questions. Each is asked at its own threshold of "no answer".
     """
     from qa_backends.measure.results.files import TECHNIQUES, as_dict, write_results
     from qa_backends.measure.results.records import Techniques
     from qa_backends.measure.timing.machine import this_machine
 
-    parts, on = split(questions_of(data), hold_out, hold_out_seed), pick_device(device)
+    parts, computing = split(questions_of(data), hold_out, hold_out_seed), pick_device(device)
     if len(checkpoints) < 2 or not parts.articles:
         raise InputError("There is nothing to compare. Name two checkpoints at least, and articles: --hold-out 20.")
-    manifests = [read_manifest(folder) for folder in checkpoints]
-    control = manifests[0]
-    for folder, made in zip(checkpoints, manifests, strict=True):
+    runs = [(folder, read_manifest(folder)) for folder in checkpoints]
+    control = runs[0][1]
+    for folder, made in runs:
         _check_comparable(folder, made, control, parts.articles)
-    rows = _rows(checkpoints, manifests, parts.held_out, on)
-    seen = any(made.settings["held_out"]["seen_before"] for made in manifests)
+    sets = asked_about(parts.held_out, on)
+    rows = [row for name, questions in sets.items() for row in _rows(runs, name, questions, computing)]
+    seen = any(made.settings["held_out"]["seen_before"] for _, made in runs)
     compared = Techniques(this_machine(), control.parent, parts.articles, seen, tuple(rows))
     if save:
         write_results(save, TECHNIQUES, compared)
     if as_json:
         return show(as_dict(TECHNIQUES, compared))
-    table = table_of("otherwise", "F1", "less the first's")
+    return console.print(_table(rows))
+
+
+def _table(rows: Sequence[Technique]) -> Table:
+    table = table_of("otherwise", "data", "F1", "less the first's")
     for each in rows:
         spelt = each.f1_difference.spelt() if each.f1_difference else "the first"
-        table.add_row(each.otherwise or "nothing", f"{each.f1:.2f}", spelt)
-    return console.print(table)
+        table.add_row(each.otherwise or "nothing", each.data, f"{each.f1:.2f}", spelt)
+    return table
 
 
 def _rows(
-    checkpoints: Sequence[Path], manifests: Sequence[Manifest], held_out: Sequence[Question], device: str
-) -> list[Technique]:
-    """What each was told and how it answers, beside the first's answers."""
+    runs: Sequence[tuple[Path, Manifest]], data: str, questions: Sequence[Question], device: str
+) -> Iterator[Technique]:
+    """What each was told and how it answers the questions of ``data``, beside the first's answers."""
     from qa_backends.measure.quality.scoring import figures
     from qa_backends.measure.results.records import Technique
 
-    rows: list[Technique] = []
     without: list[str] | None = None
-    for folder, made in zip(checkpoints, manifests, strict=True):
-        scored, _ = answers_of(folder, held_out, device)
+    for folder, made in runs:
+        scored, _ = answers_of(folder, data, questions, device)
         found = figures(scored, None, without)
-        rows.append(
-            Technique(
-                _otherwise(made, manifests[0]), made.step, _chosen(made), made.null_threshold, found.n, found.f1,
-                found.f1_interval, found.has_ans_f1, found.no_ans_f1, found.f1_difference,
-            )
+        yield Technique(
+            _otherwise(made, runs[0][1]), made.step, _chosen(made), made.null_threshold, found.n, found.f1,
+            found.f1_interval, found.has_ans_f1, found.no_ans_f1, found.f1_difference, data,
         )  # fmt: skip
         without = without or [each.answer.text for each in scored]
-    return rows
 
 
-def answers_of(checkpoint: Path, held_out: Sequence[Question], device: str) -> tuple[list[Scored], float | None]:
-    """A trained checkpoint's answers to the held-out questions, scored, and the seconds that they took."""
+def answers_of(
+    checkpoint: Path, data: str, questions: Sequence[Question], device: str
+) -> tuple[list[Scored], float | None]:
+    """A trained checkpoint's answers to the questions of ``data``, scored, and the seconds that they took."""
     from qa_backends.measure.quality import scoring
     from qa_backends.runtime import Runtime
 
     of, backend = catalog.family_of(checkpoint, "trained", "Just trained"), catalog.backend(catalog.BASELINE)
     answers = scoring.through(Runtime(progress=watched), of, backend, device, watched)
-    with bar("held-out questions", len(held_out)) as advance:
-        return scoring.evaluate(answers, held_out, lambda done, _of: advance(done))
+    with bar(data, len(questions)) as advance:
+        return scoring.evaluate(answers, questions, lambda done, _of: advance(done))
 
 
 def _check_comparable(folder: Path, made: Manifest, control: Manifest, articles: Sequence[str]) -> None:

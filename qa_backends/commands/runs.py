@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from qa_backends.commands.terminal import Device, pick_device, questions_of
+from qa_backends.commands.terminal import Device, pick_device, questions_of, watched
+from qa_backends.errors import InputError
+from qa_backends.measure.quality.datasets import data_set
+from qa_backends.measure.results.records import HELD_OUT
+from qa_backends.squad import Question
 from qa_backends.training.heldout import ARTICLES, Split, split
 from qa_backends.training.settings import BATCH_TOKENS, LEARNING_RATE, Changes, RunSettings, faster_precision
 
@@ -26,6 +30,10 @@ HoldOut = Annotated[
 ]
 HoldOutSeed = Annotated[
     int, typer.Option("--hold-out-seed", help="Which articles; the same for all runs that are compared.")
+]
+Also = Annotated[
+    list[str] | None,
+    typer.Option("--on", help="Also about these: `own`, `everyday`, `squad-v2-dev`, a SQuAD-format file."),
 ]
 Dropout = Annotated[
     float, typer.Option("--dropout", min=0.0, max=0.9, help="Share of values dropped at random; slow on a CPU.")
@@ -56,6 +64,21 @@ Join = Annotated[
 Misplaced = Annotated[
     float, typer.Option("--misplaced", min=0.0, max=1.0, help="Share asked of another paragraph: unanswerable.")
 ]
+
+
+def asked_about(held_out: Sequence[Question], also: Sequence[str] | None) -> dict[str, Sequence[Question]]:
+    """Sets of questions by what they are called: those of the held-out articles, and the others that were named.
+
+    Raises:
+        InputError: two are called alike, or one is not there.
+        BackendUnavailable: one cannot be downloaded.
+    """
+    sets: dict[str, Sequence[Question]] = {HELD_OUT: held_out}
+    for found in (data_set(name, watched) for name in also or ()):
+        if found.name in sets:
+            raise InputError(f"Two sets of questions are called '{found.name}'. Name each once, or rename a file.")
+        sets[found.name] = found.questions
+    return sets
 
 
 @dataclass(frozen=True)

@@ -288,12 +288,13 @@ def _measure_held_out(made: Path, chosen: Chosen, origins: Sequence[Path]) -> No
     """Writes to the manifest which articles were held out, what the checkpoint answers of them, in percent, as recipes
     are compared (no threshold of "no answer" is fitted yet), and then what is fitted on them."""
     from qa_backends.measure.quality.scoring import figures
+    from qa_backends.measure.results.records import HELD_OUT
     from qa_backends.training.provenance import add_to_manifest, seen_before
 
     parts = chosen.parts
     if not parts.articles:
         return
-    found = figures(*answers_of(made, parts.held_out, chosen.run.device))
+    found = figures(*answers_of(made, HELD_OUT, parts.held_out, chosen.run.device))
     facts: dict[str, Any] = {
         "articles": parts.articles,
         "seen_before": seen_before(origins, parts.articles),
@@ -303,7 +304,7 @@ def _measure_held_out(made: Path, chosen: Chosen, origins: Sequence[Path]) -> No
     facts |= {each: getattr(found, each) for each in ("exact", "f1", "has_ans_f1", "no_ans_f1")}
     add_to_manifest(made, {"held_out": facts})
     of = catalog.family_of(made, "trained", "Just trained")
-    fit(made, of, catalog.backend(catalog.BASELINE), chosen.run.device, parts, {}, origins)
+    fit(made, of, catalog.backend(catalog.BASELINE), chosen.run.device, parts, {HELD_OUT: parts.held_out}, origins)
 
 
 def _made(folder: Path, as_json: bool) -> None:

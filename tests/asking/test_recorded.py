@@ -34,11 +34,12 @@ def test_what_ships_is_the_first_example_on_the_weights_that_ship() -> None:
     assert found.fastest is not None and found.tokens > 0, "what is shown first says how many times as fast"
 
 
-@pytest.mark.parametrize("slow", [True, False])
-def test_at_first_sight_all_that_is_ticked_is_shown_on_either_kind_of_processor(
-    monkeypatch: pytest.MonkeyPatch, slow: bool
+@pytest.mark.parametrize(("slow", "maker"), [(True, "AuthenticAMD"), (False, "GenuineIntel"), (False, "AuthenticAMD")])
+def test_at_first_sight_all_that_is_ticked_is_shown_on_each_kind_of_processor(
+    monkeypatch: pytest.MonkeyPatch, slow: bool, maker: str
 ) -> None:
     monkeypatch.setattr(shipped, "seven_bits", lambda: slow)
+    monkeypatch.setattr(shipped, "cpu_facts", lambda: {"vendor_id": maker})
     monkeypatch.setattr(shipped, "shipped_benchmark", shipped.shipped_benchmark.__wrapped__)
     recorded_comparison.cache_clear()
     try:
@@ -46,6 +47,7 @@ def test_at_first_sight_all_that_is_ticked_is_shown_on_either_kind_of_processor(
     finally:
         recorded_comparison.cache_clear()
     assert found is not None and ("VNNI" in found.recorded) is not slow
+    assert ("Intel" in found.recorded) is (maker == "GenuineIntel")
     assert {card.backend for card in found.cards} == set(preselection(MINILM, "cpu"))
 
 

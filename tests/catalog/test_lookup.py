@@ -67,7 +67,8 @@ def test_a_family_that_came_at_run_time_is_resolved_with_its_own_checkpoints() -
     assert said == {
         "solo/baseline": ["Alone", "Baseline"],
         "solo/tiny-ort": ["Alone", "Tiny, ONNX"],
-        "minilm/tiny": "The family 'minilm' has no checkpoint 'tiny', but these: baseline, pruned, pruned-deep.",
+        "minilm/tiny": "The family 'minilm' has no checkpoint 'tiny', but these: baseline, pruned, pruned-deep, "
+        "distilled.",
         "solo/pruned": "The family 'solo' has no checkpoint 'pruned', but these: baseline, tiny.",
     }
 
@@ -92,6 +93,17 @@ def test_a_row_stands_for_the_familys_smaller_checkpoint_where_it_has_not_the_ro
     steps = ["baseline", "distilled", "distilled-ort", "distilled-ort-fused", "distilled-ort-fp16"]
     ordered = [each.name for each in catalog.ladder(catalog.offered(roberta, "cpu"))]
     assert [name for name in ordered if name in steps] == steps
+
+
+def test_a_checkpoint_with_rows_of_its_own_has_those_of_pruned_only_where_nothing_else_is_smaller() -> None:
+    def offered(*checkpoints: str) -> set[str]:
+        sources = tuple((name, MINILM.source("baseline")) for name in ("baseline", *checkpoints))
+        return {each.name for each in catalog.offered(Family("mine", "Mine", sources), "cpu")}
+
+    own = {"distilled", "distilled-ort-fp16", "distilled-ov-int8"}
+    assert {name for name in offered("pruned", "distilled") if name.startswith("distilled")} == own
+    assert own < offered("distilled") and {"distilled-ts", "distilled-ort-int8"} < offered("distilled")
+    assert {"pruned-deep-ts", "distilled-ts"} < offered("pruned-deep", "distilled")
 
 
 def test_what_does_not_know_a_kind_of_model_is_not_offered_for_it() -> None:

@@ -211,7 +211,26 @@ def test_what_a_run_did_otherwise_is_compared_on_the_articles_that_all_held_out(
     for each in others:
         assert each["f1_difference"]["value"] == pytest.approx(each["f1"] - first["f1"])
     assert read_techniques(save).rows[1].settings["ema"] == 0.9
-    assert "`cut 0.5, ema 0.9`" in techniques_table(read_techniques(save))
+    assert "`cut 0.5, ema 0.9`" in techniques_table("What they are worth", read_techniques(save))
+
+
+def test_runs_are_compared_on_other_questions_too_each_set_by_itself(train: Train, tiny: Path, tmp_path: Path) -> None:
+    asked = ["finetune", "--from", str(encoder_of(tiny)), "--passes", "1", "--hold-out", "2"]
+    folders = [train(*asked, "--out", str(tmp_path / seed), "--seed", seed)["folder"] for seed in ("1", "2")]
+    other, save = tmp_path / "other.json", tmp_path / "techniques.json"
+    other.write_text((tmp_path / "questions.json").read_text(encoding="utf-8"), encoding="utf-8")
+    wanted = ["compare", *folders, "--hold-out", "2", "--on", str(other)]
+    rows = train(*wanted, "--save", str(save))["rows"]
+    assert [(each["data"], each["otherwise"]) for each in rows] == [
+        ("held-out articles", ""), ("held-out articles", "seed 2"), ("other.json", ""), ("other.json", "seed 2"),
+    ]  # fmt: skip
+    assert [each["f1_difference"] is None for each in rows] == [True, False, True, False]
+    assert rows[3]["f1_difference"]["value"] == pytest.approx(rows[3]["f1"] - rows[2]["f1"])
+    shown = techniques_table("What they are worth", read_techniques(save))
+    assert shown.startswith("What they are worth: 2 runs that began as one checkpoint, passes over the questions")
+    assert shown.count("| other.json |") == 2
+    with pytest.raises(InputError, match=r"called 'other.json'"):
+        compare([Path(each) for each in folders], tmp_path / "questions.json", [str(other), str(other)], hold_out=2)
 
 
 def test_runs_that_say_nothing_about_each_other_are_not_compared(train: Train, tiny: Path, tmp_path: Path) -> None:

@@ -74,7 +74,8 @@ PRESETS = {
     "throughput": Preset(
         "questions a second at batches of 8 and 16", (128,), (1, 8, 16),
         ("baseline", "baseline-amp", "baseline-ts-amp", "baseline-deepspeed-fp16", "baseline-ort", "baseline-ort-fp16",
-         "pruned", "pruned-amp", "pruned-ts-amp", "pruned-ort", "pruned-ort-fp16"), reference=PIPELINE,
+         "pruned", "pruned-amp", "pruned-ts-amp", "pruned-ort", "pruned-ort-fp16",
+         "distilled", "distilled-amp", "distilled-ts-amp", "distilled-ort", "distilled-ort-fp16"), reference=PIPELINE,
     ),
     "batches": Preset(
         "milliseconds a question at batches of 1 to 64, and mixed lengths in three ways", (128,), BATCHES,

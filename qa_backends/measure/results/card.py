@@ -12,7 +12,7 @@ from qa_backends.measure.results.document import lacking, markdown
 from qa_backends.measure.results.files import read_quality, read_techniques
 from qa_backends.measure.results.shipped import quality_in
 from qa_backends.measure.timing.statistics import signed
-from qa_backends.paths import ACCURACY, ACCURACY_AVX2, TECHNIQUES
+from qa_backends.paths import ACCURACY, ACCURACY_AVX2, DISTILLATION, TECHNIQUES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,9 @@ def card() -> str:
         InputError: see ``techniques_table``.
     """
     parts = [quality_table(ACCURACY), quality_elsewhere(), CONFIDENCE, confidence_table()]
-    return "\n\n".join([*parts, techniques_table(read_techniques(TECHNIQUES))])
+    parts.append(techniques_table("What techniques of training are worth", read_techniques(TECHNIQUES)))
+    parts.append(techniques_table("What the teacher of `distilled` is worth", read_techniques(DISTILLATION)))
+    return "\n\n".join(parts)
 
 
 def quality_table(file: Path) -> str:
@@ -80,12 +82,11 @@ def confidence_table() -> str:
     """What the confidence of each checkpoint of the embedded family is worth, as its manifest says; see
     ``quality.calibration``."""
     family = catalog.family(CARD_FAMILY)
-    titles = {DATA_FILES[name]: title for name, title in TITLES.items()}
     lines = []
     for name, source in family.checkpoints:
         made = read_manifest(local_folder(source))
         for each in made.settings.get("calibration", {}).get("errors", ()):
-            data, errors = titles.get(each["data"], each["data"]), (each["before"], each["after"])
+            data, errors = _title(each["data"]), (each["before"], each["after"])
             sure = [f"{made.temperature:.2f}", *(f"{error:.1f}" for error in errors)]
             f1 = [f"{each[at]:.2f}" for at in ("f1", "f1_at_threshold")]
             threshold = signed(made.settings["calibration"]["threshold"], 2)
@@ -94,37 +95,49 @@ def confidence_table() -> str:
     return markdown(["checkpoint", "data", "questions", *figures], lines)
 
 
-def techniques_table(compared: Techniques) -> str:
-    """What each technique of training was worth, losers included, and above it how that was found out.
+def _title(data: str) -> str:
+    """What people call a set that ships or is known, by its file's name; others by that."""
+    return {DATA_FILES[name]: title for name, title in TITLES.items()}.get(data, data)
+
+
+def techniques_table(what: str, compared: Techniques) -> str:
+    """What each technique of training was worth, losers included, and above it how that was found out; ``what`` begins
+    the sentence.
 
     Raises:
         InputError: nothing was compared with anything.
     """
     if len(compared.rows) < 2:
         raise lacking("runs to compare")
-    head = ["done otherwise", "F1, held-out articles", "less the first's", "F1, answerable", "F1, unanswerable"]
+    head = ["done otherwise", "data", "questions", "F1", "less the first's", "F1, answerable", "F1, unanswerable"]
     lines = [
         [
             f"`{each.otherwise}`" if each.otherwise else "nothing",
+            _title(each.data),
+            f"{each.n:,}",
             f"{each.f1:.2f}",
             each.f1_difference.spelt() if each.f1_difference else "",
             *["" if part is None else f"{part:.2f}" for part in (each.has_ans_f1, each.no_ans_f1)],
         ]
         for each in compared.rows
     ]
-    return f"{_how_compared(compared)}\n\n{markdown(head, lines)}"
+    return f"{what}: {_how_compared(compared)}\n\n{markdown(head, lines)}"
 
 
 def _how_compared(compared: Techniques) -> str:
+    runs = sum(each.data == compared.rows[0].data for each in compared.rows)
     thresholds = {each.null_threshold for each in compared.rows}
-    at = "at the threshold fitted on them" if len(thresholds) > 1 else f"at threshold {thresholds.pop():g}"
+    at = (
+        "at the threshold fitted on the held-out articles"
+        if len(thresholds) > 1
+        else f"at threshold {thresholds.pop():g}"
+    )
     passes = {each.settings.get("passes") for each in compared.rows}
-    long = f" of {passes.pop()} passes each" if len(passes) == 1 else ""
+    long = f", passes over the questions each: {passes.pop():g}" if len(passes) == 1 else ""
     seen = ", which what they began as or who taught them may have seen" if compared.seen_before else ""
     return (
-        f"What techniques of training are worth: {len(compared.rows)} runs{long} that began as one checkpoint, all but "
-        f"the first with something done otherwise than there. F1, in percent, {at}, on the {compared.rows[0].n:,} "
-        f"questions of {len(compared.articles)} articles that none of them was trained on{seen}, with paired 95 % "
-        "intervals of the differences. These are over the questions alone: every row is one run, and another seed "
-        "makes another."
+        f"{runs} runs that began as one checkpoint{long}; after the first, each did something otherwise. "
+        f"F1, in percent, {at}, with paired 95 % intervals of the differences. Held out are {len(compared.articles)} "
+        f"articles that none of them was trained on{seen}. The intervals are over the questions alone: each row is of "
+        "one run, and another seed makes another."
     )

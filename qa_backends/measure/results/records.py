@@ -24,6 +24,9 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Blocks = Annotated[tuple[Annotated[int, Field(ge=1, le=RUNS_PER_BLOCK)], ...], Field(max_length=MOST_RUNS)]
 PartSamples = Annotated[tuple[PartMilliseconds, ...], Field(min_length=1, max_length=MOST_RUNS + RUNS_PER_BLOCK)]
 
+HELD_OUT = "held-out articles"
+"""What their questions are called beside other data sets."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
@@ -241,9 +244,9 @@ class Overhead:
 @dataclass(frozen=True, slots=True)
 class Technique:
     """A run that did something ``otherwise`` than the one it is compared with, with all its ``settings``, and what its
-    checkpoint answers of the held-out articles, in percent over ``n`` questions, at its own ``null_threshold``.
+    checkpoint answers of ``data``, in percent over ``n`` questions, at its own ``null_threshold``.
 
-    ``f1_difference`` is to the F1 of the first run, paired; ``None`` for the first.
+    ``f1_difference`` is to the F1 of the first run on the same questions, paired; ``None`` for the first.
     """
 
     otherwise: str
@@ -256,12 +259,13 @@ class Technique:
     has_ans_f1: float | None
     no_ans_f1: float | None
     f1_difference: Difference | None
+    data: str = HELD_OUT
 
 
 @dataclass(frozen=True, slots=True)
 class Techniques:
     """Runs that began as the checkpoint whose weights have the hash ``parent``, and held out the same ``articles``; the
-    first is what the others are compared with.
+    first is what the others are compared with. They may have been asked about other sets of questions besides.
 
     ``seen_before`` is whether that checkpoint, or who taught one of the runs, may have been trained on some of the
     articles.

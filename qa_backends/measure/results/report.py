@@ -17,7 +17,7 @@ from qa_backends.measure.results.card import CARD_FAMILY, card
 from qa_backends.measure.results.document import lacking, markdown, with_table
 from qa_backends.measure.results.files import read_benchmark, read_overhead
 from qa_backends.measure.results.shipped import measured_on_current_weights, quality_in
-from qa_backends.paths import ACCURACY, ASSETS, BENCHMARK, BENCHMARK_AVX2, LADDER, MODELS, OVERHEAD
+from qa_backends.paths import ACCURACY, ASSETS, BENCHMARK, BENCHMARK_AVX2, BENCHMARK_INTEL, LADDER, MODELS, OVERHEAD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +27,22 @@ if TYPE_CHECKING:
 MODEL_CARD = MODELS / CARD_FAMILY / "README.md"
 README = ASSETS.parent / "README.md"
 PUBLISHED = ASSETS.parent / "docs" / "published.md"
+PROCESSORS = ASSETS.parent / "docs" / "processors.md"
 LENGTHS = BenchmarkPlan(family="").lengths
 """Of those measured, the lengths that the README shows."""
 SPEED_HEAD = [*(f"{length} tokens, ms" for length in LENGTHS), "times as fast as the baseline", "questions/s"]
+EARLIER = (
+    "That was before `distilled` was there, and before ONNX Runtime's threads were left awake between two runs: the "
+    "`-ort` rows, at few tokens, may be slower than they would be now."
+)
+ELSEWHERE = {
+    BENCHMARK_INTEL: EARLIER,
+    BENCHMARK_AVX2: (
+        f"{EARLIER} This processor does not add products of 8 bits up in one instruction (VNNI): INT8 has weights of 7 "
+        f"bits there ([what it answers then](../assets/models/{CARD_FAMILY}/README.md))."
+    ),
+}
+"""What was measured on other processors than the README's table, and what there is to know of each."""
 TOOLS = ("torch", "onnxruntime-gpu", "onnxruntime")
 """The packages whose versions it shows, where they were installed."""
 
@@ -82,30 +95,38 @@ def _speed_cells(own: list[BenchmarkRecord]) -> list[str]:
     ]
 
 
-def table_elsewhere(benchmark: Benchmark) -> str:
-    """Latency and throughput on a processor of another kind, under a sentence that says which, and who is fastest.
+def fastest_of(benchmark: Benchmark) -> str:
+    """Which backend is the fastest of a whole benchmark, beside the pipeline, one question at a time and many, and how
+    far to trust that.
+
+    Raises:
+        InputError: the results lack what is told.
+    """
+    at = [each for each in benchmark.rows if (each.order, each.tokens, each.batch) == (EQUAL, SHOWN_AT, 1)]
+    ours = [each for each in at if each.name not in REFERENCES]
+    pipelines = [each for each in at if each.name == PIPELINE]
+    if not ours or not pipelines:
+        raise lacking(f"a backend and the pipeline at {SHOWN_AT} tokens")
+    best = min(ours, key=lambda each: each.p50_ms)
+    shaky = sum(each.unstable for each in benchmark.rows)
+    return (
+        f"On {benchmark.machine.sentence(best.device)}, `{best.name}` has the lowest median at {SHOWN_AT} tokens, "
+        f"{best.p50_ms:.1f} ms, where transformers' pipeline takes {pipelines[0].p50_ms:.1f} ms. {_mixed(benchmark)}"
+        f"{shaky} of {len(benchmark.rows)} measurements were unstable{_absent(benchmark)}."
+    )
+
+
+def table_elsewhere(benchmark: Benchmark, note: str) -> str:
+    """Latency and throughput on a processor of another kind, under its name and what there is to know of it.
 
     Raises:
         InputError: see ``table``.
     """
     records = [each for each in benchmark.rows if each.order == EQUAL]
-    names = dict.fromkeys(each.backend for each in records)
-    ours = [each for each in records if each.name not in REFERENCES and (each.tokens, each.batch) == (SHOWN_AT, 1)]
-    if not ours:
-        raise lacking(f"any backend at {SHOWN_AT} tokens")
-    fastest = min(ours, key=lambda each: each.p50_ms)
-    shaky = sum(each.unstable for each in benchmark.rows)
-    said = (
-        f"The same on {benchmark.machine.sentence('cpu')}, a processor that does not add products of 8 bits up in one "
-        f"instruction (VNNI): there `{fastest.name}` has the lowest median at {SHOWN_AT} tokens, and INT8 has weights "
-        f"of 7 bits ([what it answers then](assets/models/{CARD_FAMILY}/README.md)). "
-        f"{_mixed(benchmark)}{shaky} of {len(benchmark.rows)} measurements were unstable{_absent(benchmark)}"
-        ". The app shows, and ticks to begin with, what was measured on the processor that is more like its own, as "
-        "far as Linux tells."
-    )
     lines = [[f"`{name.rpartition('/')[2]}`", *_speed_cells([each for each in records if each.backend == name])]
-             for name in names]  # fmt: skip
-    return f"{said}\n\n{markdown(['backend', *SPEED_HEAD], lines)}"
+             for name in dict.fromkeys(each.backend for each in records)]  # fmt: skip
+    table = markdown(["backend", *SPEED_HEAD], lines)
+    return f"## {benchmark.machine.processor}\n\n{fastest_of(benchmark)} {note}\n\n{table}"
 
 
 def _absent(benchmark: Benchmark) -> str:
@@ -245,8 +266,10 @@ def refreshed() -> dict[Path, str]:
     Raises:
         InputError: see ``table`` and ``with_table``.
     """
+    elsewhere = [(read_benchmark(file), note) for file, note in ELSEWHERE.items()]
     measured = [table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))]
-    measured.append(table_elsewhere(read_benchmark(BENCHMARK_AVX2)))
+    measured += [f"{fastest_of(each)} [All of it](docs/processors.md)." for each, _ in elsewhere]
     contents = {README: "\n\n".join(measured), MODEL_CARD: card()}
+    contents[PROCESSORS] = "\n\n".join(table_elsewhere(each, note) for each, note in elsewhere)
     contents[PUBLISHED] = published_table(read_benchmark(LADDER))
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.artefacts.quantise import seven_bits
+from qa_backends.artefacts.steps import chain_of
 from qa_backends.checkpoints.sources import weights_hash
 from qa_backends.errors import UnknownBackend
+from qa_backends.limits import cpu_facts
 from qa_backends.measure.benchmark.plan import REFERENCES, SHOWN_AT
 from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, sha256_of
 from qa_backends.measure.results.files import read_benchmark, read_quality
-from qa_backends.paths import ACCURACY, ACCURACY_AVX2, BENCHMARK, BENCHMARK_AVX2
+from qa_backends.paths import ACCURACY, ACCURACY_AVX2, BENCHMARK, BENCHMARK_AVX2, BENCHMARK_INTEL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from qa_backends.catalog import Backend, Family
     from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, QualityRecord
 
+INTEL = "GenuineIntel"
+"""What Linux calls the maker."""
 MOST_F1_LOST = 1.0
 """Of the backend that is ticked for its speed."""
 
@@ -44,20 +48,22 @@ def measured_on_current_weights(record: BenchmarkRecord) -> bool:
     return current is not None and record.checkpoint == current
 
 
-def of_like_processor(usual: Path, avx2: Path) -> Path:
-    """Of two files of results, the one measured on the kind of processor that this machine has.
+def of_like_processor(usual: Path, intel: Path, avx2: Path) -> Path:
+    """Of three files of results, the one measured on the kind of processor that this machine has.
 
     In INT8 OpenVINO is the fastest on x86 processors that add the products up in one instruction, and slower than in
-    FP32 on those that do not: measured on one kind, backends stand in the wrong order for the other. Which kind this
-    one is, only Linux tells; elsewhere it is taken for the first.
+    FP32 on those that do not: measured on one kind, backends stand in the wrong order for the other. Of those that do,
+    times on Intel's say little of others. Which kind this one is, only Linux tells; elsewhere the first is taken.
     """
-    return avx2 if seven_bits() else usual
+    if seven_bits():
+        return avx2
+    return intel if cpu_facts().get("vendor_id") == INTEL else usual
 
 
 @cache
 def shipped_benchmark() -> Benchmark | None:
     """Of a processor like this one; ``None`` where what was measured are not the weights that ship."""
-    file = of_like_processor(BENCHMARK, BENCHMARK_AVX2)
+    file = of_like_processor(BENCHMARK, BENCHMARK_INTEL, BENCHMARK_AVX2)
     if not file.is_file():
         return None
     found = read_benchmark(file)
@@ -66,13 +72,20 @@ def shipped_benchmark() -> Benchmark | None:
 
 def preselection(family: Family, device: str) -> tuple[str, ...]:
     """What is ticked to begin with: the usual backends, and the fastest besides, by what ships, that can run here and
-    loses no more than ``MOST_F1_LOST``."""
+    loses no more than ``MOST_F1_LOST``; of those that cannot be told from it, the one with the fewest steps."""
     benchmark = shipped_benchmark()
     raced = [each for each in benchmark.rows if each.backend == f"{family.name}/{each.name}"] if benchmark else []
     at = [each for each in raced if (each.device, each.tokens, each.batch) == (device, SHOWN_AT, 1)]
     able = [each for each in at if _can_be_advised(family, each.name, device)]
     fastest = min(able, key=lambda each: each.p50_ms, default=None)
-    return tuple(dict.fromkeys([*catalog.usual(family), *([fastest.name] if fastest else [])]))
+    first = [each.name for each in able if fastest and _ties(each, fastest)][:1]  # the steps stand in their order
+    return tuple(dict.fromkeys([*catalog.usual(family), *first]))
+
+
+def _ties(record: BenchmarkRecord, fastest: BenchmarkRecord) -> bool:
+    """Whether the intervals of their ratios to the baseline overlap; what has none ties with itself alone."""
+    one, other = record.against_baseline, fastest.against_baseline
+    return record is fastest or (one is not None and other is not None and one.high >= other.low)
 
 
 def _can_be_advised(family: Family, name: str, device: str) -> bool:
@@ -88,9 +101,10 @@ def shipped_quality(
     family: Family, backend: Backend, device: str = "cpu", data: str = SQUAD_V2_DEV
 ) -> QualityRecord | None:
     """The backend's measured quality on a whole data set, as it computes on a processor like this one: INT8 whose
-    weights have 7 bits was measured apart, and the rest computes the same on all."""
-    like_this = of_like_processor(ACCURACY, ACCURACY_AVX2)
-    return quality_in(like_this, family, backend, device, data) or quality_in(ACCURACY, family, backend, device, data)
+    weights have 7 bits is measured apart, or not known, and the rest computes the same on all."""
+    rounded = any(step.least_agreement for step in chain_of(backend.artefact))
+    file = ACCURACY_AVX2 if rounded and seven_bits() else ACCURACY
+    return quality_in(file, family, backend, device, data)
 
 
 def quality_in(

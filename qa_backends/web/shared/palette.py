@@ -33,6 +33,9 @@ OFFERED = {
     "pruned-deep-ort-fp16": "#a17af0",
     "pruned-deep-ov-int8": "#ec6551",
     "pruned-deep-ov-int8-bf16": "#ea43d4",
+    "distilled": "#9680c5",
+    "distilled-ort-fp16": "#14a74d",
+    "distilled-ov-int8": "#cf3b6e",
 }
 """Of the table's other backends: chosen to differ as much as they can from each other and from those above, with a
 contrast of 3 to both grounds. Derived hues may come near them."""

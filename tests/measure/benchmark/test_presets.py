@@ -28,7 +28,8 @@ def test_the_presets_measure_what_they_are_called_after() -> None:
     latency, throughput, batches, ladder = (plan_of(name, PLAN) for name in PRESETS)
     assert latency.batches == (1,) and len(latency.lengths) == 6
     assert len(latency.backends) == len(catalog.offered(catalog.family("minilm"), "cpu"))
-    assert {8, 16} <= set(throughput.batches) and {"baseline-amp", "baseline-ts-amp"} <= set(throughput.backends)
+    assert {8, 16} <= set(throughput.batches)
+    assert {"baseline-amp", "baseline-ts-amp", "distilled", "distilled-ts-amp"} <= set(throughput.backends)
     assert batches.batches == (1, 2, 4, 8, 16, 32, 64) and batches.mixed
     assert ladder.backends[:3] == ("baseline", "pruned", "pruned-ort")
 

@@ -15,12 +15,20 @@ from qa_backends.measure.results.card import quality_elsewhere, quality_table
 from qa_backends.measure.results.document import with_table
 from qa_backends.measure.results.files import read_benchmark, read_overhead, read_quality
 from qa_backends.measure.results.records import Against, Benchmark
-from qa_backends.measure.results.report import MODEL_CARD, published_table, refreshed, table, table_elsewhere
+from qa_backends.measure.results.report import (
+    MODEL_CARD,
+    README,
+    fastest_of,
+    published_table,
+    refreshed,
+    table,
+    table_elsewhere,
+)
 from qa_backends.measure.timing.statistics import Ratio
-from qa_backends.paths import ACCURACY, ACCURACY_AVX2, BENCHMARK, BENCHMARK_AVX2, LADDER, OVERHEAD
+from qa_backends.paths import ACCURACY, ACCURACY_AVX2, BENCHMARK, BENCHMARK_AVX2, BENCHMARK_INTEL, LADDER, OVERHEAD
 
 SHIPPED = read_benchmark(BENCHMARK)
-ELSEWHERE = read_benchmark(BENCHMARK_AVX2)
+ON_INTEL, ELSEWHERE = read_benchmark(BENCHMARK_INTEL), read_benchmark(BENCHMARK_AVX2)
 COST = read_overhead(OVERHEAD)
 
 
@@ -78,18 +86,30 @@ def test_mixed_lengths_are_told_of_the_fastest_and_of_the_pipeline_each_in_its_b
     assert "one by one" not in table(replace(SHIPPED, rows=equal), COST)
 
 
+def test_the_readme_says_of_every_other_processor_who_is_the_fastest_there() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len({each.machine.processor for each in (SHIPPED, ON_INTEL, ELSEWHERE)}) == 3
+    for each in (ON_INTEL, ELSEWHERE):
+        assert f"{fastest_of(each)} [All of it](docs/processors.md)." in text
+        times = {row.name: row.p50_ms for row in each.rows if (row.tokens, row.batch) == (128, 1)}
+        fastest = min(times[name] for name in times.keys() - REFERENCES.keys())
+        assert f"{fastest:.1f} ms, where transformers' pipeline takes {times['hf-pipeline']:.1f} ms." in fastest_of(
+            each
+        )
+
+
 def test_another_processor_has_a_table_of_its_own_under_its_name_and_its_fastest() -> None:
-    text = table_elsewhere(ELSEWHERE)
-    assert ELSEWHERE.machine.processor in text and ELSEWHERE.machine.processor != SHIPPED.machine.processor
+    text = table_elsewhere(ELSEWHERE, "This one has no VNNI.")
+    assert text.startswith(f"## {ELSEWHERE.machine.processor}\n") and "This one has no VNNI." in text
     at = {each.name: each.p50_ms for each in ELSEWHERE.rows if (each.tokens, each.batch) == (128, 1)}
     assert {name: line[1] for name, line in cells(text).items()} == {name: f"{ms:.1f}" for name, ms in at.items()}
     fastest = min(at.keys() - REFERENCES.keys(), key=lambda name: at[name])
-    assert f"there `{fastest}` has the lowest median at 128 tokens" in text
+    assert f"`{fastest}` has the lowest median at 128 tokens" in text
     assert "`pruned-ov-bf16`" in text.partition("cannot run there")[0].rpartition(";")[2]
     with pytest.raises(InputError, match="measured on other weights"):
-        table_elsewhere(but(ELSEWHERE, checkpoint="of other weights"))
-    with pytest.raises(InputError, match="lack any backend at 128"):
-        table_elsewhere(replace(ELSEWHERE, rows=()))
+        table_elsewhere(but(ELSEWHERE, checkpoint="of other weights"), "")
+    with pytest.raises(InputError, match="lack a backend and the pipeline at 128"):
+        table_elsewhere(replace(ELSEWHERE, rows=()), "")
 
 
 def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference() -> None:

@@ -14,6 +14,7 @@ from qa_backends.measure.benchmark.plan import REFERENCES
 from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
 from qa_backends.measure.results import shipped
 from qa_backends.measure.results.files import add_quality
+from qa_backends.measure.results.records import Against
 from qa_backends.measure.results.shipped import (
     checkpoint_hash,
     measured_on_current_weights,
@@ -71,15 +72,15 @@ def test_the_shipped_benchmark_is_that_of_the_processor_more_like_this_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     fresh = shipped.shipped_benchmark.__wrapped__
-    found = {}
-    for slow in (True, False):
-        monkeypatch.setattr(shipped, "seven_bits", lambda slow=slow: slow)
-        found[slow] = fresh()
-        assert found[slow] is not None and ("VNNI" in found[slow].machine.processor) is not slow
     monkeypatch.setattr(shipped, "_can_be_advised", lambda _family, name, _device: name not in REFERENCES)
-    for slow, engine in ((True, "ort-fp16"), (False, "ov-int8")):
-        monkeypatch.setattr(shipped, "shipped_benchmark", lambda slow=slow: found[slow])
-        assert preselection(MINILM, "cpu")[-1] == f"pruned-deep-{engine}"
+    for slow, maker in ((True, "GenuineIntel"), (True, "AuthenticAMD"), (False, "GenuineIntel"), (False, "")):
+        monkeypatch.setattr(shipped, "seven_bits", lambda slow=slow: slow)
+        monkeypatch.setattr(shipped, "cpu_facts", lambda maker=maker: {"vendor_id": maker})
+        found = fresh()
+        assert found is not None and ("VNNI" in found.machine.processor) is not slow
+        assert slow or ("Intel" in found.machine.processor) is (maker == "GenuineIntel")
+        monkeypatch.setattr(shipped, "shipped_benchmark", lambda found=found: found)
+        assert preselection(MINILM, "cpu")[-1] == ("pruned-deep-ort-fp16" if slow else "pruned-deep-ov-int8")
     monkeypatch.setattr(shipped, "BENCHMARK", tmp_path / "none.json")
     assert fresh() is None
 
@@ -93,6 +94,8 @@ def test_int8_has_the_quality_that_it_has_on_a_processor_like_this_one(monkeypat
             quality = found[each, slow] = shipped_quality(MINILM, each)
             assert quality is not None and quality.n == 11_873 and quality.f1_difference is not None
         assert ("VNNI" in found[int8, slow].machine.processor) is not slow
+        rounded_to_8_bits = shipped_quality(MINILM, catalog.backend("distilled-ov-int8"))
+        assert (rounded_to_8_bits is None) is slow, "it was not measured with 7 bits"
     assert found[exact, True] == found[exact, False], "FP32 computes the same on both"
 
 
@@ -112,12 +115,19 @@ def test_quality_of_unknown_weights_is_not_that_of_other_unknown_ones(
     assert shipped_quality(MINILM, baseline) is None
 
 
+def ratio(times: float) -> Against | None:
+    """That many times as fast as the baseline, give or take a twentieth; none of the baseline itself."""
+    return None if times == 1 else Against(times, 0.95 * times, 1.05 * times, 31, "minilm/baseline")
+
+
 def test_the_fastest_that_ships_is_ticked_besides_the_usual_where_it_can_run_and_loses_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     losses = {"pruned-ov": 1.5, "pruned-ov-int8": 0.4, "pruned-ort-int8": 0.2}
     times = {"baseline": 20.0, "pruned-ov": 4.0, "pruned-ov-int8": 5.0, "pruned-ort-int8": 6.0, "hf-pipeline": 1.0}
-    rows = [benchmark_record(ms, backend=f"minilm/{name}") for name, ms in times.items()]
+    rows = [
+        benchmark_record(ms, backend=f"minilm/{name}", against_baseline=ratio(20 / ms)) for name, ms in times.items()
+    ]
     other = [benchmark_record(1.0, backend="minilm/pruned-ort", **place) for place in ({"tokens": 32}, {"batch": 8})]
     monkeypatch.setattr(shipped, "shipped_benchmark", lambda: benchmark(*rows, *other))
 
@@ -135,5 +145,9 @@ def test_the_fastest_that_ships_is_ticked_besides_the_usual_where_it_can_run_and
         catalog, "unavailable", lambda each, device: ValueError() if "ov" in each.name else real(each, device)
     )
     assert preselection(MINILM, "cpu") == (*usual, "pruned-ort-int8")
+    monkeypatch.setattr(catalog, "unavailable", real)
+    near = benchmark_record(4.9, backend="minilm/pruned-ov-int8-bf16", against_baseline=ratio(4.08))
+    monkeypatch.setattr(shipped, "shipped_benchmark", lambda: benchmark(*rows, near))
+    assert preselection(MINILM, "cpu") == (*usual, "pruned-ov-int8"), "a tie, and the one with fewer steps"
     monkeypatch.setattr(shipped, "shipped_benchmark", lambda: None)
     assert preselection(MINILM, "cpu") == usual

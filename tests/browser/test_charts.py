@@ -188,7 +188,7 @@ def test_every_line_can_be_seen_also_where_lines_coincide(open_page: Open, size:
     """Counts the pixels of each backend's colour between the names and the axis."""
     rows, page = shipped_of_six(), open_page(size=size)
     for figure in (charts.latency(rows, log=False), charts.throughput(rows)):
-        plotted = draw(page, figure).locator(".cartesianlayer .gridlayer").first
+        plotted = draw(page, figure).locator(".draglayer .nsewdrag").first
         plotted.scroll_into_view_if_needed()
         page.mouse.move(1, 1)
         page.wait_for_timeout(300)

@@ -35,6 +35,7 @@ EARLIER = (
     "That was before `distilled` was there, and before ONNX Runtime's threads were left awake between two runs: the "
     "`-ort` rows, at few tokens, may be slower than they would be now."
 )
+"""What to know of those that were measured then."""
 ELSEWHERE = {
     BENCHMARK_INTEL: EARLIER,
     BENCHMARK_AVX2: (

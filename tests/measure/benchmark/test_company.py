@@ -57,8 +57,8 @@ def _spent_after(turn: Turn, backend: Backend, settled_s: float) -> float:
 def test_an_engine_is_not_slowed_by_the_idle_threads_of_the_one_before(runtime: Runtime) -> None:
     """PyTorch after ONNX Runtime, as measurements ask them in turn, against PyTorch alone.
 
-    On two cores it takes as long, and 3.5 times when ONNX Runtime's threads still spin. The best of three tries counts,
-    so that other programs on the machine do not decide.
+    Right after ONNX Runtime, with its threads still spinning, it was seen to take 3.5 times as long on two cores. The
+    best of three tries counts, so that other programs on the machine do not decide.
     """
     assert any(_company_over_alone(runtime) < 2 for _ in range(TRIES))
 

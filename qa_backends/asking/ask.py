@@ -252,8 +252,8 @@ def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -
     compared = _fitting(turn, state)
     first = [each.reading.times for each in compared if each.reading]
     one_each_s = sum(each.forward_s + each.decode_s for each in first)  # a turn does not tokenise again
-    if not turns_fit(one_each_s, seconds):
-        needed = roughly(least_turns_s(one_each_s))
+    if not turns_fit(one_each_s, len(first), seconds):
+        needed = roughly(least_turns_s(one_each_s, len(first)))
         state.turns_notice = f"One reading of each: turns that tell more take {needed}, and {seconds:.0f} s were given."
         return
     compared = _loaded(turn, state, compared)

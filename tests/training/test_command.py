@@ -155,7 +155,7 @@ def test_pruning_for_time_begins_with_a_table_of_this_machine(
     manifest_of(tiny, step="test", parent=None, settings={}).write(tiny)
     catalog.register(Family("tiny", "Tiny", (("baseline", Source(folder=tiny)), ("pruned", Source(folder=tiny)))))
     file = tmp_path / "table.json"
-    timing = f"latency --out {file} --backend tiny/pruned-ort --seconds 2 --json"
+    timing = f"latency --out {file} --backend tiny/pruned-ort --seconds 8 --json"
     monkeypatch.setattr(sys, "argv", ["qa_backends", "train", *timing.split()])
     with pytest.raises(SystemExit) as left:
         main()

@@ -98,7 +98,7 @@ class Race:
 
     def _fits(self, candidate: Candidate) -> bool:
         """Whether the fewest turns of it do."""
-        return turns_fit(sum(candidate.ms.values()) / 1000, self._wish.seconds)
+        return turns_fit(sum(candidate.ms.values()) / 1000, len(candidate.ms), self._wish.seconds)
 
     def _contestant(self, candidate: Candidate) -> BackendContestant:
         return BackendContestant(self._wish.of, catalog.backend(candidate.name))

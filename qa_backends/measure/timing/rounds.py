@@ -75,18 +75,18 @@ def take_turns(
     caller does with what is yielded is not counted in ``seconds``: nothing is measured meanwhile. Neither are the first
     runs, where ``one_each_s`` is not known: what fits in a process that has answered before fits in a new one.
     """
-    if not runs or not turns_fit(one_each_s, seconds):
+    if not runs or not turns_fit(one_each_s, len(runs), seconds):
         return
     began = time.perf_counter()
     samples = Samples({name: [] for name in runs}, {name: run() for name, run in runs.items()})
     if not one_each_s:
         one_each_s = _warm_s(runs, time.perf_counter() - began, seconds * (1 - warm_up_share))
-        if 2 * LEAST_ROUNDS * one_each_s > seconds:
+        if least_turns_s(one_each_s, len(runs)) - one_each_s > seconds:  # the first run of each is over
             return
         began = time.perf_counter()
     deadline = began + seconds
-    # Five rounds, and a run of each more: a run to warm up may begin just before its time is over.
-    least_s = LEAST_ROUNDS * (2 * one_each_s + SETTLE_S * len(runs)) + one_each_s
+    # A run of each more than the rounds need: one to warm up may begin just before its time is over.
+    least_s = least_turns_s(one_each_s, len(runs))
     _warm_up(runs, samples, min(began + seconds * warm_up_share, deadline - least_s))
     order = list(runs)
     round_cost = 0.0  # seconds of one run of each backend, settling included
@@ -108,20 +108,20 @@ def take_turns(
             return
 
 
-def turns_fit(one_each_s: float, seconds: float) -> bool:
-    """Whether the fewest turns fit."""
-    return least_turns_s(one_each_s) <= seconds
+def turns_fit(one_each_s: float, backends: int, seconds: float) -> bool:
+    """Whether the fewest turns of so many backends fit."""
+    return least_turns_s(one_each_s, backends) <= seconds
 
 
-def least_turns_s(one_each_s: float) -> float:
-    """Seconds of five rounds behind a first run of each; before every block a run is thrown away."""
-    return (2 * LEAST_ROUNDS + 1) * one_each_s
+def least_turns_s(one_each_s: float, backends: int) -> float:
+    """Seconds of five rounds behind a first run of each; before every block engines settle and a run is thrown away."""
+    return LEAST_ROUNDS * (2 * one_each_s + SETTLE_S * backends) + one_each_s
 
 
 def _warm_s(runs: Mapping[str, Run], first_s: float, seconds: float) -> float:
     """What one run of each takes, at most: what the first took, unless five rounds of that do not fit. Then a second
     one is run, since first runs may be cold, and slow."""
-    if turns_fit(first_s, seconds):
+    if turns_fit(first_s, len(runs), seconds):
         return first_s
     began = time.perf_counter()
     for run in runs.values():

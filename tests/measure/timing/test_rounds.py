@@ -52,7 +52,7 @@ def test_where_five_rounds_do_not_fit_nothing_is_claimed() -> None:
 def test_where_five_rounds_are_said_to_fit_the_warm_up_leaves_them_their_time() -> None:
     """Slow backends, of which one run of each may take a thirteenth of the seconds; five rounds need ten of them."""
     runs = {"a": partial(sleeping, 0.08), "b": partial(sleeping, 0.08)}
-    assert turns_fit(0.2, 2.6)
+    assert turns_fit(0.2, len(runs), 2.6)
     began = time.perf_counter()
     *_, samples = take_turns(runs, seconds=2.6, one_each_s=0.2, warm_up_share=0.5)
     assert len(samples.blocks) >= 5 and samples.speed_up("b", "a") is not None
@@ -76,10 +76,18 @@ def test_the_warm_up_leaves_slow_backends_their_time_where_nothing_was_known_of_
 
 def test_where_five_rounds_are_known_not_to_fit_nothing_is_run() -> None:
     calls: list[str] = []
-    assert not turns_fit(0.5, 5.0)
+    assert not turns_fit(0.5, 1, 5.0)
     assert list(take_turns({"a": run_of(0.5, calls, "a")}, seconds=5.0, one_each_s=0.5)) == []
     assert calls == []
     assert list(take_turns({}, seconds=5.0)) == [], "nor where there is nobody to run"
+
+
+def test_the_time_in_which_engines_settle_counts_among_what_must_fit() -> None:
+    """Fast ones too: with nearly nothing to run, forty of them wait for each other 7 s in five rounds."""
+    assert turns_fit(0.01, 40, 8.0) and not turns_fit(0.01, 40, 6.0)
+    began = time.perf_counter()
+    assert list(take_turns({str(name): run_of(0.0001) for name in range(40)}, seconds=6.0)) == []
+    assert time.perf_counter() - began < 1
 
 
 def test_measuring_that_turns_out_too_slow_ends_before_its_time() -> None:

@@ -18,6 +18,8 @@ from qa_backends.measure.timing.machine import Machine, this_machine
 from qa_backends.paths import EXAMPLES, RECORDED, RECORDED_AVX2, RECORDED_INTEL
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from qa_backends.catalog import Family
     from qa_backends.runtime import Runtime
 
@@ -59,9 +61,14 @@ def record(runtime: Runtime, family: Family, device: str) -> Recorded:
 
 @cache
 def recorded_comparison() -> Comparison | None:
-    """The comparison that ships, of a processor like this one, with the quality that ships; ``None`` where its weights
-    are not those that do."""
-    file = of_like_processor(RECORDED, RECORDED_INTEL, RECORDED_AVX2)
+    """The comparison that ships, with the quality that ships: of a processor like this one or, where that is of other
+    weights than those that ship, the usual one; ``None`` where that is too."""
+    like = of_like_processor(RECORDED, RECORDED_INTEL, RECORDED_AVX2)
+    return next(filter(None, map(_on_current_weights, dict.fromkeys((like, RECORDED)))), None)
+
+
+def _on_current_weights(file: Path) -> Comparison | None:
+    """The comparison of the file, unless its weights are not those that ship."""
     if not file.is_file():
         return None
     content = read_results(file, KIND, Recorded)

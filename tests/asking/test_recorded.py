@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,8 +17,6 @@ from qa_backends.web.ask.shown import first_sight
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from qa_backends.catalog import Family
     from qa_backends.runtime import Runtime
@@ -62,9 +61,10 @@ def test_a_recording_reads_back_as_it_was_made(runtime: Runtime, small_family: F
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, path: Path, content: Recorded) -> bool:
-    """Whether the page would show the recording, if it were the one that ships."""
+    """Whether the page would show the recording, if it were the only one that ships."""
     write_results(path, KIND, content)
     monkeypatch.setattr(recorded, "RECORDED", path)
+    monkeypatch.setattr(recorded, "of_like_processor", lambda *_files: path)
     recorded_comparison.cache_clear()
     try:
         return recorded_comparison() is not None
@@ -73,8 +73,6 @@ def shown(monkeypatch: pytest.MonkeyPatch, path: Path, content: Recorded) -> boo
 
 
 def test_a_recording_of_other_or_unknown_weights_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     content = read_results(recorded.RECORDED, KIND, Recorded)
     path = tmp_path / "r.json"
     assert shown(monkeypatch, path, content)
@@ -83,3 +81,22 @@ def test_a_recording_of_other_or_unknown_weights_is_not_shown(monkeypatch: pytes
     assert not shown(monkeypatch, path, replace(content, checkpoints=content.checkpoints | {"pruned": None}))
     assert not shown(monkeypatch, path, replace(content, checkpoints=content.checkpoints | {"nobody-knows": "abc"}))
     assert not shown(monkeypatch, path, replace(content, view=replace(content.view, family="atlantis")))
+
+
+def test_where_the_recording_of_a_like_processor_is_of_other_weights_the_usual_one_is_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    content = read_results(recorded.RECORDED, KIND, Recorded)
+    old, like = tmp_path / "old.json", tmp_path / "like.json"
+    write_results(old, KIND, replace(content, checkpoints=content.checkpoints | {"pruned": "of before"}))
+    write_results(like, KIND, replace(content, view=replace(content.view, recorded="a machine like this one")))
+    sentences = []
+    for file in (old, like):
+        monkeypatch.setattr(recorded, "of_like_processor", lambda *_files, file=file: file)
+        recorded_comparison.cache_clear()
+        try:
+            found = recorded_comparison()
+        finally:
+            recorded_comparison.cache_clear()
+        sentences.append(found and found.recorded)
+    assert sentences == [content.view.recorded, "a machine like this one"]

@@ -16,7 +16,7 @@ from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, TITLES
 from qa_backends.measure.results.card import CARD_FAMILY, card
 from qa_backends.measure.results.document import lacking, markdown, with_table
 from qa_backends.measure.results.files import read_benchmark, read_overhead
-from qa_backends.measure.results.shipped import measured_on_current_weights, quality_in
+from qa_backends.measure.results.shipped import measured_on_current_weights, on_current_weights, quality_in
 from qa_backends.paths import ACCURACY, ASSETS, BENCHMARK, BENCHMARK_AVX2, BENCHMARK_INTEL, LADDER, MODELS, OVERHEAD
 
 if TYPE_CHECKING:
@@ -123,11 +123,15 @@ def table_elsewhere(benchmark: Benchmark, note: str) -> str:
     Raises:
         InputError: see ``table``.
     """
-    records = [each for each in benchmark.rows if each.order == EQUAL]
+    current = on_current_weights(benchmark)
+    records = [each for each in current.rows if each.order == EQUAL]
+    names = dict.fromkeys(each.backend for each in records)
     lines = [[f"`{name.rpartition('/')[2]}`", *_speed_cells([each for each in records if each.backend == name])]
-             for name in dict.fromkeys(each.backend for each in records)]  # fmt: skip
+             for name in names]  # fmt: skip
     table = markdown(["backend", *SPEED_HEAD], lines)
-    return f"## {benchmark.machine.processor}\n\n{fastest_of(benchmark)} {note}\n\n{table}"
+    replaced = dict.fromkeys(f"`{each.name}`" for each in benchmark.rows if each.backend not in names)
+    missing = f" Left out, since their weights have been replaced since: {', '.join(replaced)}." if replaced else ""
+    return f"## {benchmark.machine.processor}\n\n{fastest_of(current)} {note}{missing}\n\n{table}"
 
 
 def _absent(benchmark: Benchmark) -> str:
@@ -269,7 +273,7 @@ def refreshed() -> dict[Path, str]:
     """
     elsewhere = [(read_benchmark(file), note) for file, note in ELSEWHERE.items()]
     measured = [table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))]
-    measured += [f"{fastest_of(each)} [All of it](docs/processors.md)." for each, _ in elsewhere]
+    measured += [f"{fastest_of(on_current_weights(each))} [All of it](docs/processors.md)." for each, _ in elsewhere]
     contents = {README: "\n\n".join(measured), MODEL_CARD: card()}
     contents[PROCESSORS] = "\n\n".join(table_elsewhere(each, note) for each, note in elsewhere)
     contents[PUBLISHED] = published_table(read_benchmark(LADDER))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -62,12 +63,19 @@ def of_like_processor(usual: Path, intel: Path, avx2: Path) -> Path:
 
 @cache
 def shipped_benchmark() -> Benchmark | None:
-    """Of a processor like this one; ``None`` where what was measured are not the weights that ship."""
+    """Of a processor like this one, what was measured of the weights that ship; ``None`` where nothing was."""
     file = of_like_processor(BENCHMARK, BENCHMARK_INTEL, BENCHMARK_AVX2)
     if not file.is_file():
         return None
-    found = read_benchmark(file)
-    return found if all(measured_on_current_weights(each) for each in found.rows) else None
+    found = on_current_weights(read_benchmark(file))
+    return found if found.rows else None
+
+
+def on_current_weights(benchmark: Benchmark) -> Benchmark:
+    """Without what is told of weights that have been replaced since."""
+    rows = tuple(filter(measured_on_current_weights, benchmark.rows))
+    names = {each.backend for each in rows}
+    return replace(benchmark, rows=rows, alone=tuple(each for each in benchmark.alone if each.backend in names))
 
 
 def preselection(family: Family, device: str) -> tuple[str, ...]:

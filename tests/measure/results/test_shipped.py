@@ -13,7 +13,8 @@ from qa_backends.checkpoints.sources import Source
 from qa_backends.measure.benchmark.plan import REFERENCES
 from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
 from qa_backends.measure.results import shipped
-from qa_backends.measure.results.files import add_quality
+from qa_backends.measure.results.files import BENCHMARK as KIND
+from qa_backends.measure.results.files import add_quality, write_results
 from qa_backends.measure.results.records import Against
 from qa_backends.measure.results.shipped import (
     checkpoint_hash,
@@ -83,6 +84,20 @@ def test_the_shipped_benchmark_is_that_of_the_processor_more_like_this_one(
         assert preselection(MINILM, "cpu")[-1] == ("pruned-deep-ort-fp16" if slow else "pruned-deep-ov-int8")
     monkeypatch.setattr(shipped, "BENCHMARK", tmp_path / "none.json")
     assert fresh() is None
+
+
+def test_what_was_measured_of_weights_that_were_replaced_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept = benchmark_record(9.0, backend="minilm/baseline", checkpoint=CURRENT["baseline"])
+    old = benchmark_record(1.0, backend="minilm/pruned", checkpoint="of before")
+    file = tmp_path / "benchmark.json"
+    monkeypatch.setattr(shipped, "BENCHMARK", file)
+    write_results(file, KIND, benchmark(kept, old))
+    found = shipped.shipped_benchmark.__wrapped__()
+    assert found is not None and [each.backend for each in found.rows] == ["minilm/baseline"]
+    write_results(file, KIND, benchmark(old))
+    assert shipped.shipped_benchmark.__wrapped__() is None, "nothing of it is about what ships"
 
 
 def test_int8_has_the_quality_that_it_has_on_a_processor_like_this_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,9 @@ from helpers import QUESTION, ROOT, TEXT
 
 from qa_backends.cli import main
 from qa_backends.measure.benchmark import sweep as module
+from qa_backends.measure.recommend.search import Candidate, Search
+from qa_backends.measure.recommend.wish import Wish
+from qa_backends.measure.timing.machine import this_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +95,8 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run: Run, tmp_path: Path) -
         (["evaluate", "--data", "own", "--against", "assets/examples.json"], 2, "same data"),
         (["bench", "--lengths", "²"], 2, "--lengths 1,8,32"),
         (["list", "--device", "abacus"], 2, "Choose one of"),
+        (["evaluate", "--data", "own", "--family", "bert-large-random"], 2, "answer nothing"),
+        (["answer", "--family", "bert-large-random", "--question", QUESTION, "--context", TEXT], 2, "answer nothing"),
         (["train", "pack", "--checkpoint", "/nope", "--out", "y"], 2, "checkpoint"),
         (["train", "prune", "--data", "x", "--out", "y", "--teacher", "z", "--method", "magic"], 2, "importance"),
     ],
@@ -154,6 +159,29 @@ def test_list_names_every_backend(run: Run) -> None:
     assert {row["precision"] for row in rows} == {"FP32", "FP16", "BF16", "INT8"}
     assert all(row["tested"] for row in rows if "cpu" in row["devices"]), "results of every engine ship"
     assert not any(row["tested"] for row in rows if row["devices"] == ["cuda"]), "no GPU was at hand"
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_recommend_fails_where_nothing_can_be_advised(
+    run: Run, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    nobody = Search(Wish("minilm"), this_machine(), [Candidate("baseline", "Baseline", out="Slow.")])
+    monkeypatch.setattr("qa_backends.measure.recommend.recommend.recommend", lambda *_args, **_options: nobody)
+    done = run("recommend", *options)
+    assert done.code == 1 and done.err.strip().startswith("Error: No backend can be advised here")
+    assert "Slow." in done.out, "what was found is shown all the same"
+
+
+def test_list_says_of_what_cannot_run_here_that_it_is_untested_and_what_it_takes(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qa_backends.catalog.lookup.devices", lambda: ["cpu"])
+    reasons = {row["backend"]: row["reason"] for row in json.loads(run("list", "--json").out)}
+    assert reasons["minilm/baseline"] is None
+    for name, install in (("pruned-ort-tensorrt", "tensorrt-cu13"), ("baseline-deepspeed-fp16", "deepspeed==")):
+        assert "needs a GPU" in reasons[f"minilm/{name}"] and install in reasons[f"minilm/{name}"]
+    table = run("list").out
+    assert table.count("untested") == sum(not row["tested"] for row in json.loads(run("list", "--json").out))
 
 
 @pytest.mark.slow

@@ -153,7 +153,15 @@ def unavailable(backend: Backend, device: str | None = None) -> BackendUnavailab
             f"Choose an artefact that is one of: {able}.",
         )
     if device is None and "cpu" not in backend.runs_on and not set(backend.runs_on) & set(devices()):
-        return BackendUnavailable(f"{backend.title} needs a GPU, and there is none here.", "Use a machine with one.")
+        further = _missing(backend, "cuda")
+        remedy = f"Use a machine with one. {further or ''}"
+        return BackendUnavailable(f"{backend.title} needs a GPU, and there is none here.", remedy.strip())
+    return _missing(backend, device)
+
+
+def _missing(backend: Backend, device: str | None) -> BackendUnavailable | None:
+    """What has to be installed, or set up, before the device can run it; ``None`` where nothing has."""
+    engine = backend.engine_class
     needing = [(engine.title, engine.packages, engine.install)]
     needing += [(f"The step '{step.name}'", step.packages, step.install) for step in chain_of(backend.artefact)]
     for who, packages, install in needing:

@@ -16,6 +16,7 @@ from qa_backends.commands.terminal import (
     Device,
     FamilyName,
     Json,
+    asked_of,
     console,
     pick_device,
     say,
@@ -56,8 +57,9 @@ def list_backends(family: FamilyName = None, device: Device = None, as_json: Jso
         return show(found)
     table = table_of("backend", "engine", "what it is", "here")
     for line in found:
-        here = line["reason"] or ("available" if line["tested"] else "untested")
-        table.add_row(*[str(line[key]) for key in ("backend", "engine", "summary")], str(here))
+        here = [] if line["tested"] else ["untested"]
+        here += [str(line["reason"])] if line["reason"] else []
+        table.add_row(*[str(line[key]) for key in ("backend", "engine", "summary")], "; ".join(here) or "available")
     console.print(table)
     return None
 
@@ -105,7 +107,7 @@ def answer(
     from qa_backends.runtime import Runtime
 
     query = Query(question, _text(context, context_file))
-    of, chosen = catalog.resolve(backend, family)
+    of, chosen = asked_of(backend, family)
     runtime, where = Runtime(progress=watched), pick_device(device)
     runtime.make_ready(of, chosen, where, watched)
     with runtime.turn(where) as turn:

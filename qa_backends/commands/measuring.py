@@ -16,6 +16,7 @@ from qa_backends.commands.terminal import (
     Device,
     FamilyName,
     Json,
+    asked_of,
     bar,
     console,
     interruptible,
@@ -66,7 +67,7 @@ def evaluate(
     from qa_backends.measure.results.files import add_quality
     from qa_backends.runtime import Runtime
 
-    of, chosen = catalog.resolve(backend, family)
+    of, chosen = asked_of(backend, family)
     task = EvaluationTask(of, pick_device(device), data_set(data, watched), limit, seed)
     questions = scoring.sample(task.data.questions, limit, seed)
     baseline = _predictions(against, questions) if against else None

@@ -60,13 +60,13 @@ def recommend(
             stopped=stopped,
         )  # fmt: skip
     if as_json:
-        return show(asdict(found) | {"advice": advice(found), "command": wish.command()})
-    console.print(_table(found))
-    if not found.advised and stopped():
-        raise QAError("Stopped before there was anything to advise.")
-    console.print(advice(found))
-    console.print(f"Timed: {wish.raced_on}. Again: {wish.command()}")
-    return None
+        show(asdict(found) | {"advice": advice(found), "command": wish.command()})
+    else:
+        console.print(_table(found))
+    if not found.advised:
+        raise QAError("Stopped before there was anything to advise." if stopped() else advice(found))
+    if not as_json:
+        console.print(f"{advice(found)}\nTimed: {wish.raced_on}. Again: {wish.command()}")
 
 
 def _table(found: Search) -> Table:

@@ -13,18 +13,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import progress as drawn
 from rich.console import Console
 from rich.table import Column, Table
 
+from qa_backends import catalog
 from qa_backends.errors import InputError
 from qa_backends.limits import devices
 from qa_backends.progress import Progress
 from qa_backends.runtime.loading import check_device
 from qa_backends.squad import Question, read_squad
+
+if TYPE_CHECKING:
+    from qa_backends.catalog import Backend, Family
 
 WIDTH_OF_A_FILE = 120
 """Columns of a table that goes to a file or a pipe, which has no width of its own."""
@@ -68,6 +72,14 @@ def pick_device(wanted: str | None) -> str:
         return devices()[0]
     check_device(wanted)
     return wanted
+
+
+def asked_of(backend: str | None, family: str | None) -> tuple[Family, Backend]:
+    """Who is to answer, by name, as ``catalog.resolve`` has it. Raises InputError for weights that answer nothing."""
+    of, chosen = catalog.resolve(backend, family)
+    if of.random:
+        raise InputError("Random weights answer nothing. Measure what their shape costs: python -m qa_backends bench")
+    return of, chosen
 
 
 def numbers(option: str, text: str) -> tuple[int, ...]:

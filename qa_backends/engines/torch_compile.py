@@ -38,9 +38,20 @@ class TorchCompile(TorchEngine):
         return "torch.compile needs a C++ compiler, and there is none here.", "Install one: apt-get install g++"
 
     def prepared(self, model: PreTrainedModel) -> Run:
-        import torch
+        from torch._inductor.exc import InductorError
+        from torch._inductor.utils import fresh_cache
 
         self._positions = architecture_of(model.config).max_tokens(model.config.to_dict())
+        try:
+            return self._compiled(model)
+        except InductorError:
+            # Of a process that was killed while it compiled, PyTorch's cache may hold half a library, for ever.
+            with fresh_cache():
+                return self._compiled(model)
+
+    def _compiled(self, model: PreTrainedModel) -> Run:
+        import torch
+
         mode = "reduce-overhead" if self._device.type == "cuda" else None  # on a GPU: recorded as CUDA graphs
         # Isolated: else all models compiled in a process share eight programs, and the ninth would not be compiled.
         compiled: Run = torch.compile(  # type: ignore[call-overload]  # torch's stubs leave the last argument out

@@ -1,11 +1,14 @@
-"""What torch.compile compiles: every model that is loaded, however many were before it."""
+"""What torch.compile compiles: every model that is loaded, however many were before it, and whatever was left over."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 import torch
 from helpers import random_bert
 
@@ -14,8 +17,6 @@ from qa_backends.engines.torch_compile import COMPILED, TorchCompile
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 LOADS = 6
 """More than half of the eight programs that PyTorch keeps of one function."""
@@ -40,3 +41,32 @@ def test_a_model_that_is_loaded_late_is_compiled_too(tmp_path: Path, monkeypatch
         engine.load(random_bert(tmp_path / str(number), layers=1, seed=number), "cpu")
         engine.close()
         assert len(graphs) == number * len(COMPILED)
+
+
+LOADING = """
+import sys
+from pathlib import Path
+from qa_backends.engines.torch_compile import TorchCompile
+engine = TorchCompile({})
+engine.load(Path(sys.argv[1]), "cpu")
+print(engine.describe().precision)
+"""
+
+
+@pytest.mark.slow
+def test_half_a_library_of_a_process_that_was_killed_is_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = random_bert(tmp_path / "model", layers=1)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "kept"))
+
+    def load() -> str:
+        done = subprocess.run([sys.executable, "-c", LOADING, model], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    assert load() == "FP32"
+    libraries = list((tmp_path / "kept").rglob("*.so"))
+    assert libraries
+    for each in libraries:
+        each.write_bytes(b"")
+    assert load() == "FP32"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
+from qa_backends.artefacts.steps import chain_of
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import local_folder
 from qa_backends.measure.quality.datasets import DATA_FILES, TITLES
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 CARD_FAMILY = "minilm"
 """The embedded family."""
+MOST_LOST_TO_INT8 = 0.5
+"""F1."""
 CONFIDENCE = (
     "What the confidence of an answer is worth: the expected calibration error, in percent, is how far the share of "
     "exactly right answers is from the confidence they were given with, in the mean over answers (15 bins, Guo et al. "
@@ -37,7 +40,7 @@ def card() -> str:
     Raises:
         InputError: see ``techniques_table``.
     """
-    parts = [quality_table(ACCURACY), quality_elsewhere(), CONFIDENCE, confidence_table()]
+    parts = [quality_table(ACCURACY), quality_elsewhere(), rounding(), CONFIDENCE, confidence_table()]
     parts.append(techniques_table("What techniques of training are worth", read_techniques(TECHNIQUES)))
     parts.append(techniques_table("What the teacher of `distilled` is worth", read_techniques(DISTILLATION)))
     return "\n\n".join(parts)
@@ -63,6 +66,22 @@ def quality_elsewhere() -> str:
         "INT8 has weights of 7 bits on a processor that does not add products of 8 bits up in one instruction (VNNI), "
         f"and answers otherwise there. On {on}:\n\n{quality_table(ACCURACY_AVX2)}"
     )
+
+
+def rounding() -> str:
+    """Which INT8 loses more than it is meant to against the same weights in FP32, and on what."""
+    family = catalog.family(CARD_FAMILY)
+    lost = []
+    for file, bits in ((ACCURACY, 8), (ACCURACY_AVX2, 7)):
+        for each in catalog.offered(family):
+            rounded = any(step.least_agreement for step in chain_of(each.artefact))
+            for data, title in TITLES.items() if rounded else ():
+                now = quality_in(file, family, each, data=data)
+                before = quality_in(ACCURACY, family, catalog.backend(each.checkpoint), data=data)
+                if now and before and before.f1 - now.f1 > MOST_LOST_TO_INT8:
+                    lost.append(f"`{each.name}` with weights of {bits} bits, {before.f1 - now.f1:.2f} on {title}")
+    most = f"INT8 is meant to lose at most {MOST_LOST_TO_INT8:g} F1 against the same weights in FP32"
+    return f"{most}. It loses more: {'; '.join(lost)}." if lost else f"{most}, and does not lose more on any set."
 
 
 def _detail(title: str, record: QualityRecord) -> list[str]:

@@ -20,6 +20,7 @@ from qa_backends.measure.results.shipped import measured_on_current_weights, on_
 from qa_backends.paths import ACCURACY, ASSETS, BENCHMARK, BENCHMARK_AVX2, BENCHMARK_INTEL, LADDER, MODELS, OVERHEAD
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, Overhead, QualityRecord
@@ -44,6 +45,12 @@ ELSEWHERE = {
     ),
 }
 """What was measured on other processors than the README's table, and what there is to know of each."""
+AIMS = ((128, 1, 10), (384, 1, 10), (128, 8, 10))
+"""Tokens, questions at once, and how many times as fast as transformers' pipeline an answer is meant to be."""
+MIXED_AIM = 8
+"""The same for questions of mixed lengths, each in its best way."""
+F1_FOR_AIMS = 2.0
+"""What the backends that count towards these may lose on SQuAD."""
 TOOLS = ("torch", "onnxruntime-gpu", "onnxruntime")
 """The packages whose versions it shows, where they were installed."""
 
@@ -134,6 +141,51 @@ def table_elsewhere(benchmark: Benchmark, note: str) -> str:
     return f"## {benchmark.machine.processor}\n\n{fastest_of(current)} {note}{missing}\n\n{table}"
 
 
+def reached(benchmarks: Sequence[Benchmark]) -> str:
+    """How many times as fast as transformers' pipeline the best backend is on each processor, beside what is aimed at.
+
+    Raises:
+        InputError: the results lack the pipeline or a backend at one of these.
+    """
+    head = ["the pipeline's time over the best backend's", "aim", *(each.machine.processor for each in benchmarks)]
+    lines = []
+    for tokens, batch, aim in AIMS:
+        what = f"{tokens} tokens, {'one by one' if batch == 1 else f'batches of {batch}'}"
+        lines.append([what, f"{aim}×", *(_times_the_pipeline(each, tokens, batch) for each in benchmarks)])
+    lines.append(["mixed lengths", f"{MIXED_AIM}×", *(_times_the_pipeline(each, None) for each in benchmarks)])
+    return (
+        f"{markdown(head, lines)}\n\nThe best is the fastest of those that lose at most {F1_FOR_AIMS:g} F1 on SQuAD "
+        "against the baseline: by median runs, or of mixed lengths by questions a second, each asked in its best way."
+    )
+
+
+def _times_the_pipeline(benchmark: Benchmark, tokens: int | None, batch: int | None = None) -> str:
+    """At that length, ``None`` being mixed ones, and so many questions at once, ``None`` being any."""
+    at = [
+        each
+        for each in benchmark.rows
+        if each.tokens == tokens and (batch is None or (each.order, each.batch) == (EQUAL, batch))
+    ]
+    able = [each for each in at if _loses_little(each)]
+    pipelines = [each for each in at if each.name == PIPELINE]
+    if not able or not pipelines:
+        raise lacking(f"a backend and the pipeline at {tokens or 'mixed'} tokens")
+    best, theirs = (max(of, key=_pace) for of in (able, pipelines))
+    return f"{_pace(best) / _pace(theirs):.1f}× (`{best.name}`)"
+
+
+def _pace(record: BenchmarkRecord) -> float:
+    """What the tables show, the more the better: by the median run of equal lengths, else questions a second."""
+    return record.questions_per_second if record.tokens is None else 1 / record.p50_ms
+
+
+def _loses_little(record: BenchmarkRecord) -> bool:
+    if record.name == catalog.BASELINE:
+        return True
+    known = _known(record, SQUAD_V2_DEV)
+    return known is not None and known.f1_difference is not None and -known.f1_difference.value <= F1_FOR_AIMS
+
+
 def _absent(benchmark: Benchmark) -> str:
     """Which backends could not run, as the end of a sentence."""
     names = [f"`{each.backend}`" for each in benchmark.left_out if each.backend and not each.point]
@@ -169,7 +221,8 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
     furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
     shaky = sum(each.unstable for each in benchmark.rows)
     return (
-        f"{_sets()}; threshold {_thresholds()}, 95 % bootstrap intervals, differences paired. Latency: whole answers "
+        f"{_sets()}; threshold {_thresholds()}, 95 % bootstrap intervals, differences paired; answered on "
+        f"{_answered_on(records)}. Latency: whole answers "
         f"(tokenise, model, decode), batch 1, median of at least {runs} runs taken in turns; ratio of medians at "
         f"{LENGTHS[-1]} tokens with its interval. Questions a second: the best of the batch sizes, at "
         f"{benchmark.plan.shown_at} tokens. "
@@ -210,6 +263,12 @@ def _sets() -> str:
     known = {title: quality_in(ACCURACY, *baseline, data=data) for data, title in TITLES.items()}
     named = [f"{title}: {found.data}, all {found.n:,} questions" for title, found in known.items() if found]
     return "F1 on " + "; ".join(named)
+
+
+def _answered_on(records: list[BenchmarkRecord]) -> str:
+    """The processors that gave the answers whose quality is shown."""
+    known = [_known(each, data) for each in records for data in TITLES]
+    return " and ".join(sorted({each.machine.processor for each in known if each}))
 
 
 def _overhead(overhead: Overhead) -> str:
@@ -275,6 +334,9 @@ def refreshed() -> dict[Path, str]:
     measured = [table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))]
     measured += [f"{fastest_of(on_current_weights(each))} [All of it](docs/processors.md)." for each, _ in elsewhere]
     contents = {README: "\n\n".join(measured), MODEL_CARD: card()}
-    contents[PROCESSORS] = "\n\n".join(table_elsewhere(each, note) for each, note in elsewhere)
+    everywhere = [on_current_weights(each) for each in (read_benchmark(BENCHMARK), *(each for each, _ in elsewhere))]
+    contents[PROCESSORS] = "\n\n".join(
+        [reached(everywhere), *(table_elsewhere(each, note) for each, note in elsewhere)]
+    )
     contents[PUBLISHED] = published_table(read_benchmark(LADDER))
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

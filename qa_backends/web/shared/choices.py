@@ -28,10 +28,9 @@ def backend_choices(family: str, device: str | None = None) -> list[tuple[str, s
 
 def _explained(of: Family, each: Backend) -> tuple[str, str, str]:
     missing = catalog.unavailable(each)
-    remark = "" if tested(each) else " (untested)"
-    if missing:
-        remark = f" (unavailable: {missing.reason.removeprefix(each.title).strip()})"
-    title = f"{each.title}{remark}"
+    remarks = [] if tested(each) else ["untested"]
+    remarks += [f"unavailable: {missing.reason.removeprefix(each.title).strip()}"] if missing else []
+    title = f"{each.title} ({'; '.join(remarks)})" if remarks else each.title
     return title, f"{each.summary[0].upper()}{each.summary[1:]}.", " · ".join([each.name, *_costs(of, each)])
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from measure.invented import benchmark_record
 
+from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.plan import REFERENCES
-from qa_backends.measure.results.card import quality_elsewhere, quality_table
+from qa_backends.measure.results.card import quality_elsewhere, quality_table, rounding
 from qa_backends.measure.results.document import with_table
 from qa_backends.measure.results.files import read_benchmark, read_overhead, read_quality
 from qa_backends.measure.results.records import Against, Benchmark
@@ -20,15 +21,17 @@ from qa_backends.measure.results.report import (
     README,
     fastest_of,
     published_table,
+    reached,
     refreshed,
     table,
     table_elsewhere,
 )
+from qa_backends.measure.results.shipped import checkpoint_hash, on_current_weights
 from qa_backends.measure.timing.statistics import Ratio
 from qa_backends.paths import ACCURACY, ACCURACY_AVX2, BENCHMARK, BENCHMARK_AVX2, BENCHMARK_INTEL, LADDER, OVERHEAD
 
 SHIPPED = read_benchmark(BENCHMARK)
-ON_INTEL, ELSEWHERE = read_benchmark(BENCHMARK_INTEL), read_benchmark(BENCHMARK_AVX2)
+ON_INTEL, ELSEWHERE = (on_current_weights(read_benchmark(file)) for file in (BENCHMARK_INTEL, BENCHMARK_AVX2))
 COST = read_overhead(OVERHEAD)
 
 
@@ -106,10 +109,37 @@ def test_another_processor_has_a_table_of_its_own_under_its_name_and_its_fastest
     fastest = min(at.keys() - REFERENCES.keys(), key=lambda name: at[name])
     assert f"`{fastest}` has the lowest median at 128 tokens" in text
     assert "`pruned-ov-bf16`" in text.partition("cannot run there")[0].rpartition(";")[2]
-    with pytest.raises(InputError, match="measured on other weights"):
-        table_elsewhere(but(ELSEWHERE, checkpoint="of other weights"), "")
+    old = [replace(each, checkpoint="of before") for each in ELSEWHERE.rows if each.name == "pruned-deep"]
+    kept = [each for each in ELSEWHERE.rows if each.name != "pruned-deep"]
+    text = table_elsewhere(replace(ELSEWHERE, rows=(*kept, *old)), "")
+    assert "pruned-deep" not in cells(text) and "have been replaced since: `pruned-deep`.\n" in text
     with pytest.raises(InputError, match="lack a backend and the pipeline at 128"):
         table_elsewhere(replace(ELSEWHERE, rows=()), "")
+
+
+def test_what_is_reached_beside_the_pipeline_is_told_of_each_processor_beside_what_is_aimed_at() -> None:
+    text = reached([SHIPPED, ON_INTEL])
+    head, _, *lines = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if "|" in line]
+    assert head[3:5] == [SHIPPED.machine.processor, ON_INTEL.machine.processor]
+    shown = {line[1]: line[2:5] for line in lines}
+    assert list(shown) == [
+        "128 tokens, one by one", "384 tokens, one by one", "128 tokens, batches of 8", "mixed lengths"
+    ]  # fmt: skip
+    at = {each.name: each.p50_ms for each in ON_INTEL.rows if (each.tokens, each.batch) == (384, 1)}
+    fastest = min(at.keys() - REFERENCES.keys(), key=lambda name: at[name])
+    times = at["hf-pipeline"] / at[fastest]
+    assert shown["384 tokens, one by one"][0::2] == ["10×", f"{times:.1f}× (`{fastest}`)"]
+    lossy = [each for each in SHIPPED.rows if each.name.startswith(("distilled", *REFERENCES, "baseline"))]
+    text = reached([replace(SHIPPED, rows=tuple(lossy))])
+    assert "(`baseline`)" in text and "(`distilled" not in text, "it loses more than 2 F1"
+
+
+def test_the_model_card_says_which_int8_loses_more_than_it_is_meant_to() -> None:
+    measured = {(each.name, each.data): each.f1 for each in read_quality(ACCURACY)}
+    lost = measured["distilled", "questions.json"] - measured["distilled-ov-int8", "questions.json"]
+    assert (f"`distilled-ov-int8` with weights of 8 bits, {lost:.2f} on other texts" in rounding()) is (lost > 0.5)
+    assert rounding() in MODEL_CARD.read_text(encoding="utf-8")
+    assert "-ort-fp16`" not in rounding(), "which is not INT8"
 
 
 def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference() -> None:
@@ -141,7 +171,9 @@ def test_the_model_card_shows_the_difference_of_f1_with_its_interval() -> None:
 
 
 def test_the_model_card_shows_what_int8_answers_on_the_other_kind_of_processor() -> None:
-    text, measured = quality_elsewhere(), read_quality(ACCURACY_AVX2)
+    text, family = quality_elsewhere(), catalog.family("minilm")
+    current = {each.name: checkpoint_hash(family, each) for each in catalog.offered(family)}
+    measured = [each for each in read_quality(ACCURACY_AVX2) if each.checkpoint == current[each.name]]
     assert measured[0].machine.sentence("cpu") in text and "VNNI" not in measured[0].machine.processor
     assert text.count("\n| `") == len(measured) > 0 and all("-int8" in each.name for each in measured)
     for each in measured:

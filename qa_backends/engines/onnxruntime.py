@@ -9,10 +9,9 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
+from qa_backends.engines._cpu_graph import AS_IT_STANDS, SLOW, for_cpu
 from qa_backends.engines._onnx import FILE, OUTPUTS
 from qa_backends.engines._replay import Replay
 from qa_backends.errors import ArtefactError, BackendUnavailable
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    import onnx
+    import numpy as np
     import onnxruntime
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
@@ -78,13 +77,15 @@ class OnnxRuntime(Engine):
         self._manifest = read_manifest(artefact)
         self._hash = file_hash(artefact / FILE)
         self._stored_fp16 = self._manifest.precision == "FP16"
-        upcasting = self._stored_fp16 and device == "cpu"
+        self._refitted = device == "cpu" and any(self._manifest.fused_ops.values())
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = thread_count()
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        options.add_session_config_entry("session.intra_op.spin_duration_us", str(IDLE_SPIN_US))
-        graph = _upcast_bytes(artefact) if upcasting else str(artefact / FILE)
+        settings = {"session.intra_op.spin_duration_us": str(IDLE_SPIN_US)} | (AS_IT_STANDS if device == "cpu" else {})
+        for key, value in settings.items():
+            options.add_session_config_entry(key, value)
+        graph = _refitted(artefact) if self._refitted else str(artefact / FILE)
         providers = self._providers(artefact, device)
         try:
             self._session: onnxruntime.InferenceSession | None = onnxruntime.InferenceSession(graph, options, providers)
@@ -94,7 +95,7 @@ class OnnxRuntime(Engine):
         self._check_provider(device)
         self._device = device
         stored = "FP16" if self._tensorrt else self._manifest.precision
-        self._precision = "FP32" if upcasting else stored
+        self._precision = "FP32" if self._stored_fp16 and device == "cpu" else stored
         self._inputs = [each.name for each in self._session.get_inputs()]
         self._replay = Replay(self._session, device) if "replay" in self.chosen else None
 
@@ -159,7 +160,11 @@ class OnnxRuntime(Engine):
             provider=f"ONNX Runtime {self._provider.removesuffix('ExecutionProvider')}",
             precision=self._precision,
             threads=thread_count(),
-            fused_ops={name: count for name, count in self._manifest.fused_ops.items() if count},
+            fused_ops={
+                name: count
+                for name, count in self._manifest.fused_ops.items()
+                if count and not (self._refitted and name == SLOW)
+            },
             file_hash=self._hash,
             versions=versions_of(self.packages),
             notes=notes,
@@ -188,29 +193,7 @@ def _tensorrt_options(artefact: Path, graph: str) -> dict[str, str]:
     }
 
 
-def _upcast_bytes(artefact: Path) -> bytes:
+def _refitted(artefact: Path) -> bytes:
     import onnx
 
-    return bytes(upcast(onnx.load(artefact / FILE)).SerializeToString())
-
-
-def upcast(model: onnx.ModelProto) -> onnx.ModelProto:
-    """An FP16 graph computing in FP32 on the same, rounded weights; changes and returns ``model``.
-
-    CPUs have no FP16 arithmetic worth the name in ONNX Runtime: it would cast before and after every operator.
-    """
-    from onnx import TensorProto, numpy_helper
-
-    for weight in model.graph.initializer:
-        if weight.data_type == TensorProto.FLOAT16:
-            weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight).astype(np.float32), weight.name))
-    for node in model.graph.node:
-        for attribute in node.attribute:
-            if node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT16:
-                attribute.i = TensorProto.FLOAT
-            if attribute.HasField("t") and attribute.t.data_type == TensorProto.FLOAT16:
-                attribute.t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(attribute.t).astype(np.float32)))
-    for value in (*model.graph.value_info, *model.graph.input, *model.graph.output):
-        if value.type.tensor_type.elem_type == TensorProto.FLOAT16:
-            value.type.tensor_type.elem_type = TensorProto.FLOAT
-    return model
+    return bytes(for_cpu(onnx.load(artefact / FILE)).SerializeToString())

@@ -16,8 +16,9 @@ from qa_backends.catalog import BASELINE
 from qa_backends.checkpoints import sources
 from qa_backends.checkpoints.manifest import file_hash, read_manifest
 from qa_backends.contract import Query
+from qa_backends.engines._cpu_graph import for_cpu
 from qa_backends.engines._onnx import FILE
-from qa_backends.engines.onnxruntime import CPU, CUDA, upcast
+from qa_backends.engines.onnxruntime import CPU, CUDA
 from qa_backends.engines.openvino import HINTS
 from qa_backends.errors import ArtefactError, InputError
 from qa_backends.paths import OWN_QUESTIONS
@@ -94,21 +95,21 @@ def taken(
 
 def write_model(artefact: Path, folder: Path, family: Family, backend: Backend, device: str) -> dict[str, Any]:
     """What runs in any case: the model, the runner and its settings, which are returned."""
-    _write_graph(artefact, folder / FILE, upcasting=device == "cpu" and backend.engine == "onnxruntime")
+    _write_graph(artefact, folder / FILE, refitting=device == "cpu" and backend.engine == "onnxruntime")
     shutil.copyfile(runner.__file__, folder / RUNNER)
     settings = _settings(family, backend, device, folder)
     (folder / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     return settings
 
 
-def _write_graph(artefact: Path, file: Path, *, upcasting: bool) -> None:
-    """On a CPU, FP16 weights as the FP32 that they are computed in: ONNX Runtime would cast around every operator."""
-    if not (upcasting and read_manifest(artefact).precision == "FP16"):
+def _write_graph(artefact: Path, file: Path, *, refitting: bool) -> None:
+    """A fused graph for a CPU as the app runs it there."""
+    if not (refitting and any(read_manifest(artefact).fused_ops.values())):
         shutil.copyfile(artefact / FILE, file)
         return
     import onnx
 
-    onnx.save(upcast(onnx.load(artefact / FILE)), file)
+    onnx.save(for_cpu(onnx.load(artefact / FILE)), file)
 
 
 def _settings(family: Family, backend: Backend, device: str, folder: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 from helpers import random_bert
@@ -17,7 +18,7 @@ from qa_backends.artefacts.steps import step_of
 from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import SpanLogits, Windows
-from qa_backends.engines.onnxruntime import upcast
+from qa_backends.engines._cpu_graph import AS_IT_STANDS, SLOW, for_cpu
 from qa_backends.errors import ArtefactError, DriftError
 from qa_backends.progress import UNWATCHED, Cancelled, Progress
 from qa_backends.runtime.loading import opened
@@ -224,11 +225,22 @@ def test_an_unfused_graph_is_refused(tmp_path: Path, empty: Path) -> None:
     assert find(checkpoint, "onnx-fused") is None
 
 
-def test_upcasting_leaves_no_fp16_behind(full: Path) -> None:
+def test_a_cpu_gets_no_fp16_and_no_operator_that_is_slow_there(full: Path, tmp_path: Path) -> None:
     (folder,) = built(full, LAST)
-    model = upcast(onnx.load(folder / "model.onnx"))
+    stored = onnx.load(folder / "model.onnx")
+    assert SLOW in {node.op_type for node in stored.graph.node}
+    model = for_cpu(stored)
     assert not [each.name for each in model.graph.initializer if each.data_type == onnx.TensorProto.FLOAT16]
     onnx.checker.check_model(model, full_check=False)
+    left = []
+    for number, settings in enumerate((AS_IT_STANDS, {})):
+        options = onnxruntime.SessionOptions()
+        options.optimized_model_filepath = str(tmp_path / f"{number}.onnx")
+        for key, value in settings.items():
+            options.add_session_config_entry(key, value)
+        onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        left.append(SLOW in {node.op_type for node in onnx.load(options.optimized_model_filepath).graph.node})
+    assert left == [False, True], "ONNX Runtime would make it anew when it loads the graph"
 
 
 # Arithmetic that differs by device is compared where it will run.

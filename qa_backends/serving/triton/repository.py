@@ -54,7 +54,7 @@ def export_repository(
             ENGINE: backend.engine_class.title,
             PRECISION: "FP32"
             if (device, backend.precision) == ("cpu", "FP16")
-            else backend.precision,  # see ``upcast``
+            else backend.precision,  # see ``for_cpu``
         }
         _configure(version, PYTHON, device, facts)
         if backend.engine == NATIVE:

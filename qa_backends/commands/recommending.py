@@ -22,7 +22,7 @@ from qa_backends.commands.terminal import (
     watched,
 )
 from qa_backends.errors import QAError
-from qa_backends.measure.recommend.search import Search, advice
+from qa_backends.measure.recommend.search import Search, advice, timed
 from qa_backends.measure.recommend.wish import Wish
 
 DEFAULTS = Wish(family="")
@@ -66,7 +66,7 @@ def recommend(
     if not found.advised:
         raise QAError("Stopped before there was anything to advise." if stopped() else advice(found))
     if not as_json:
-        console.print(f"{advice(found)}\nTimed: {wish.raced_on}. Again: {wish.command()}")
+        console.print(f"{advice(found)}\n{timed(found)} Again: {wish.command()}")
 
 
 def _table(found: Search) -> Table:

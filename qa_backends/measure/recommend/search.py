@@ -150,6 +150,14 @@ def advice(search: Search) -> str:
     return "No backend can be advised here: each is out, for the reason beside it."
 
 
+def timed(search: Search) -> str:
+    """What was timed and, where something is advised, on how many questions its answers were checked."""
+    here = search.candidate(search.advised).here if search.advised else None
+    checked = f" Answers were checked on {here.n} of the app's own questions." if here else ""
+    what = f"{search.wish.of.short}, {search.wish.raced_on}"
+    return f"Timed: {what}, on {search.machine.sentence(search.wish.device)}.{checked}"
+
+
 def _speed(search: Search, best: Candidate) -> str:
     ratio = best.speed_up
     if ratio is None:

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from qa_backends.measure.quality.datasets import TITLES
-from qa_backends.measure.recommend.search import advice
+from qa_backends.measure.recommend.search import advice, timed
 from qa_backends.web.benchmark.dots import Dot
 from qa_backends.web.benchmark.dots import chart as dot_chart
 from qa_backends.web.shared.html import problem, running
@@ -31,11 +31,8 @@ def verdict(search: Search) -> str:
     said = advice(search)
     if not search.advised:
         return problem(said) if said else ""
-    here = search.candidate(search.advised).here
-    checked = f" Answers were checked on {here.n} of the app's own questions." if here else ""
-    what = f"{search.wish.of.short}, {search.wish.raced_on}"
-    timed = f"Timed: {what}, on {search.machine.sentence(search.wish.device)}.{checked}"
-    return f'<div class="qa-verdict" role="status"><p>{escape(said)}</p><p class="qa-status">{escape(timed)}</p></div>'
+    how = timed(search)
+    return f'<div class="qa-verdict" role="status"><p>{escape(said)}</p><p class="qa-status">{escape(how)}</p></div>'
 
 
 def table(search: Search) -> str:

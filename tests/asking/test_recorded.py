@@ -34,7 +34,7 @@ def test_what_ships_is_the_first_example_on_the_weights_that_ship() -> None:
 
 
 @pytest.mark.parametrize(("slow", "maker"), [(True, "AuthenticAMD"), (False, "GenuineIntel"), (False, "AuthenticAMD")])
-def test_at_first_sight_all_that_is_ticked_is_shown_on_each_kind_of_processor(
+def test_at_first_sight_what_is_ticked_is_shown_on_each_kind_of_processor(
     monkeypatch: pytest.MonkeyPatch, slow: bool, maker: str
 ) -> None:
     monkeypatch.setattr(shipped, "seven_bits", lambda: slow)
@@ -45,9 +45,13 @@ def test_at_first_sight_all_that_is_ticked_is_shown_on_each_kind_of_processor(
         found = first_sight()
     finally:
         recorded_comparison.cache_clear()
-    assert found is not None and ("VNNI" in found.recorded) is not slow
-    assert ("Intel" in found.recorded) is (maker == "GenuineIntel")
-    assert {card.backend for card in found.cards} == set(preselection(MINILM, "cpu"))
+    like = recorded.of_like_processor(recorded.RECORDED, recorded.RECORDED_INTEL, recorded.RECORDED_AVX2)
+    sentences = [read_results(file, KIND, Recorded).view.recorded for file in (like, recorded.RECORDED)]
+    assert found is not None and found.recorded in sentences, "of a processor like this one, or else the usual one"
+    shown = {card.backend for card in found.cards}
+    assert shown >= set(MAIN)
+    if found.recorded == sentences[0]:
+        assert shown == set(preselection(MINILM, "cpu"))
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ def test_what_was_measured_of_weights_that_were_replaced_is_left_out(
 
 
 def test_int8_has_the_quality_that_it_has_on_a_processor_like_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    int8, exact = catalog.backend("pruned-ov-int8"), catalog.backend("pruned-ort")
+    int8, exact = catalog.backend("pruned-deep-ov-int8"), catalog.backend("pruned-deep-ort-fp16")
     found = {}
     for slow in (True, False):
         monkeypatch.setattr(shipped, "seven_bits", lambda slow=slow: slow)
@@ -109,8 +109,9 @@ def test_int8_has_the_quality_that_it_has_on_a_processor_like_this_one(monkeypat
             quality = found[each, slow] = shipped_quality(MINILM, each)
             assert quality is not None and quality.n == 11_873 and quality.f1_difference is not None
         assert ("VNNI" in found[int8, slow].machine.processor) is not slow
-        rounded_to_8_bits = shipped_quality(MINILM, catalog.backend("distilled-ov-int8"))
-        assert (rounded_to_8_bits is None) is slow, "it was not measured with 7 bits"
+        for name in ("distilled-ov-int8", "pruned-ov-int8"):
+            rounded_to_8_bits = shipped_quality(MINILM, catalog.backend(name))
+            assert (rounded_to_8_bits is None) is slow, "these weights were not measured with 7 bits"
     assert found[exact, True] == found[exact, False], "FP32 computes the same on both"
 
 

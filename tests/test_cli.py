@@ -169,7 +169,7 @@ def test_recommend_fails_where_nothing_can_be_advised(
     monkeypatch.setattr("qa_backends.measure.recommend.recommend.recommend", lambda *_args, **_options: nobody)
     done = run("recommend", *options)
     assert done.code == 1 and done.err.strip().startswith("Error: No backend can be advised here")
-    assert "Slow." in done.out, "what was found is shown all the same"
+    assert "Slow." in done.out and "recommend" in done.out, "what was found is shown all the same, and how to repeat it"
 
 
 def test_list_says_of_what_cannot_run_here_that_it_is_untested_and_what_it_takes(

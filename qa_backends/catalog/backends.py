@@ -103,6 +103,11 @@ class Backend:
         return any(step.scaled_by_batch for step in chain_of(self.artefact))
 
     @property
+    def rounds(self) -> bool:
+        """Whether a step changes logits by its nature, as INT8 does: then answers are compared too."""
+        return any(step.least_agreement for step in chain_of(self.artefact))
+
+    @property
     def engine_class(self) -> type[Engine]:
         """Raises UnknownBackend for an engine that is not there."""
         return engine_class(self.engine)

@@ -63,10 +63,11 @@ def recommend(
         show(asdict(found) | {"advice": advice(found), "command": wish.command()})
     else:
         console.print(_table(found))
+        console.print(f"{timed(found)} Again: {wish.command()}")
     if not found.advised:
         raise QAError("Stopped before there was anything to advise." if stopped() else advice(found))
     if not as_json:
-        console.print(f"{advice(found)}\n{timed(found)} Again: {wish.command()}")
+        console.print(advice(found))
 
 
 def _table(found: Search) -> Table:

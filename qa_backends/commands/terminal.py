@@ -78,7 +78,9 @@ def asked_of(backend: str | None, family: str | None) -> tuple[Family, Backend]:
     """Who is to answer, by name, as ``catalog.resolve`` has it. Raises InputError for weights that answer nothing."""
     of, chosen = catalog.resolve(backend, family)
     if of.random:
-        raise InputError("Random weights answer nothing. Measure what their shape costs: python -m qa_backends bench")
+        raise InputError(
+            f"Random weights answer nothing. Measure what they cost: python -m qa_backends bench --family {of.name}"
+        )
     return of, chosen
 
 

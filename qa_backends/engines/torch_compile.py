@@ -9,6 +9,7 @@ from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.contract import SpanLogits
 from qa_backends.engines._buckets import padded
 from qa_backends.engines._torch import Run, TorchEngine
+from qa_backends.errors import ArtefactError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,16 +39,17 @@ class TorchCompile(TorchEngine):
         return "torch.compile needs a C++ compiler, and there is none here.", "Install one: apt-get install g++"
 
     def prepared(self, model: PreTrainedModel) -> Run:
-        from torch._inductor.exc import InductorError
-        from torch._inductor.utils import fresh_cache
+        from torch._dynamo.exc import BackendCompilerFailed
+        from torch._inductor.runtime.cache_dir_utils import cache_dir
 
         self._positions = architecture_of(model.config).max_tokens(model.config.to_dict())
         try:
             return self._compiled(model)
-        except InductorError:
-            # Of a process that was killed while it compiled, PyTorch's cache may hold half a library, for ever.
-            with fresh_cache():
-                return self._compiled(model)
+        except BackendCompilerFailed as error:
+            raise ArtefactError(
+                f"torch.compile failed ({type(error.inner_exception).__name__}). Where a process was stopped while it "
+                f"compiled, PyTorch has kept half a library: delete {cache_dir()}, and ask again."
+            ) from error
 
     def _compiled(self, model: PreTrainedModel) -> Run:
         import torch

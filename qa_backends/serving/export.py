@@ -16,7 +16,7 @@ from qa_backends.catalog import BASELINE
 from qa_backends.checkpoints import sources
 from qa_backends.checkpoints.manifest import file_hash, read_manifest
 from qa_backends.contract import Query
-from qa_backends.engines._cpu_graph import for_cpu
+from qa_backends.engines._cpu_graph import for_cpu, suits
 from qa_backends.engines._onnx import FILE
 from qa_backends.engines.onnxruntime import CPU, CUDA
 from qa_backends.engines.openvino import HINTS
@@ -104,7 +104,7 @@ def write_model(artefact: Path, folder: Path, family: Family, backend: Backend, 
 
 def _write_graph(artefact: Path, file: Path, *, refitting: bool) -> None:
     """A fused graph for a CPU as the app runs it there."""
-    if not (refitting and any(read_manifest(artefact).fused_ops.values())):
+    if not refitting or suits(read_manifest(artefact)):
         shutil.copyfile(artefact / FILE, file)
         return
     import onnx

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from qa_backends.artefacts.steps import step_of
 from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import SpanLogits, Windows
-from qa_backends.engines._cpu_graph import AS_IT_STANDS, SLOW, for_cpu
+from qa_backends.engines._cpu_graph import AS_IT_STANDS, SLOW, for_cpu, split_slow, suits
 from qa_backends.errors import ArtefactError, DriftError
+from qa_backends.paths import MODELS
 from qa_backends.progress import UNWATCHED, Cancelled, Progress
 from qa_backends.runtime.loading import opened
 from qa_backends.training.gates import cut_down
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     AddStep = Callable[[str, str], None]
 
 LAST = "onnx-fused-fp16"
+SHIPPED = MODELS / "minilm" / "baseline"
 CHAIN = ("onnx", "onnx-fused", LAST)
 
 
@@ -241,6 +244,40 @@ def test_a_cpu_gets_no_fp16_and_no_operator_that_is_slow_there(full: Path, tmp_p
         onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         left.append(SLOW in {node.op_type for node in onnx.load(options.optimized_model_filepath).graph.node})
     assert left == [False, True], "ONNX Runtime would make it anew when it loads the graph"
+
+
+@pytest.mark.parametrize("inputs", [3, 4, 5])
+def test_the_slow_operator_taken_apart_computes_the_same(inputs: int) -> None:
+    from onnx import TensorProto, helper, numpy_helper
+
+    names = ["x", "skip", "scale", "shift", "bias"][:inputs]
+    drawn = np.random.default_rng(3)
+    weights = {name: drawn.normal(size=8).astype(np.float32) for name in names[2:]}
+    node = helper.make_node(SLOW, names, ["y"], domain="com.microsoft", epsilon=1e-5)
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3, 8]) for name in ("x", "skip", "y")]
+    held = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(
+        helper.make_graph([node], "one", ends[:2], ends[2:], held), opset_imports=opsets, ir_version=9
+    )
+    feeds = {name: drawn.normal(size=(2, 3, 8)).astype(np.float32) for name in ("x", "skip")}
+
+    def run() -> Any:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        return session.run(None, feeds)[0]
+
+    before = run()
+    parts = [each.op_type for each in split_slow(model).graph.node]
+    assert parts == ["Add"] * (2 if inputs == 5 else 1) + ["LayerNormalization"]
+    np.testing.assert_allclose(run(), before, atol=1e-5)
+
+
+def test_a_graph_that_is_stored_in_fp16_is_refitted_whether_it_is_fused_or_not() -> None:
+    def made(precision: str, fused: int) -> bool:
+        return suits(replace(read_manifest(SHIPPED), precision=precision, fused_ops={SLOW: fused}))
+
+    assert made("FP32", 0)
+    assert not made("FP16", 0) and not made("FP32", 1)
 
 
 # Arithmetic that differs by device is compared where it will run.

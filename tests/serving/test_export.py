@@ -13,6 +13,7 @@ from helpers import QUESTION, TEXT
 
 from qa_backends import catalog
 from qa_backends.contract import Query
+from qa_backends.engines._cpu_graph import AS_IT_STANDS
 from qa_backends.errors import ArtefactError, InputError
 from qa_backends.progress import UNWATCHED
 from qa_backends.serving import runner
@@ -54,6 +55,11 @@ def test_the_folder_holds_what_it_needs_and_answers_as_the_backend(runtime: Runt
         assert found["span"] == ([expected.span.start, expected.span.end] if expected.span else None)
         for part in ("confidence", "score", "null_score"):
             assert found[part] == pytest.approx(getattr(expected, part), abs=2e-3), part
+
+
+def test_the_runner_leaves_a_graph_for_a_cpu_as_it_stands() -> None:
+    written = Path(runner.__file__).read_text(encoding="utf-8")
+    assert all(f'"{key}", "{value}"' in written for key, value in AS_IT_STANDS.items())
 
 
 def test_what_needs_this_project_is_not_taken_away(runtime: Runtime, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from qa_backends.checkpoints.random import draw
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.quality.datasets import own_questions
-from qa_backends.measure.timing.rounds import take_turns
+from qa_backends.measure.timing.rounds import take_turns, turns_fit
 from qa_backends.measure.timing.statistics import LEAST_ROUNDS
 from qa_backends.progress import Progress
 
@@ -49,6 +49,8 @@ def time_shapes(
         QAError: one of the models cannot be built or run.
         Cancelled: ``progress`` says to stop.
     """
+    if not turns_fit(0.0, len(shapes) * len(lengths), seconds):
+        raise _too_short(seconds)
     alone = replace(backend, checkpoint=BASELINE)
     with TemporaryDirectory() as root:
         families = {shape: _drawn(config, shape, Path(root)) for shape in shapes}
@@ -99,8 +101,12 @@ def _in_turns(
     turn.progress.say(f"timing {len(families)} models at {' and '.join(map(str, lengths))} tokens …")
     *_, samples = [None, *take_turns(runs, seconds=seconds)]
     if samples is None or len(samples.blocks) < LEAST_ROUNDS:
-        raise InputError(f"{seconds:.0f} s are too short for so many models in turns. Give more: --seconds.")
+        raise _too_short(seconds)
     return samples
+
+
+def _too_short(seconds: float) -> InputError:
+    return InputError(f"{seconds:.0f} s are too short for so many models in turns. Give more: --seconds.")
 
 
 def _run(turn: Turn, family: Family, backend: Backend, prepared: Prepared) -> StageTimes:

@@ -17,7 +17,17 @@ from qa_backends.measure.results.card import CARD_FAMILY, card
 from qa_backends.measure.results.document import lacking, markdown, with_table
 from qa_backends.measure.results.files import read_benchmark, read_overhead
 from qa_backends.measure.results.shipped import measured_on_current_weights, on_current_weights, quality_in
-from qa_backends.paths import ACCURACY, ASSETS, BENCHMARK, BENCHMARK_AVX2, BENCHMARK_INTEL, LADDER, MODELS, OVERHEAD
+from qa_backends.paths import (
+    ACCURACY,
+    ACCURACY_AVX2,
+    ASSETS,
+    BENCHMARK,
+    BENCHMARK_AVX2,
+    BENCHMARK_INTEL,
+    LADDER,
+    MODELS,
+    OVERHEAD,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +43,9 @@ LENGTHS = BenchmarkPlan(family="").lengths
 """Of those measured, the lengths that the README shows."""
 SPEED_HEAD = [*(f"{length} tokens, ms" for length in LENGTHS), "times as fast as the baseline", "questions/s"]
 EARLIER = (
-    "That was before `distilled` was there, and before ONNX Runtime's threads were left awake between two runs: the "
-    "`-ort` rows, at few tokens, may be slower than they would be now."
+    "That was before `distilled` was there, before ONNX Runtime's threads were left awake between two runs, and before "
+    "fused graphs were run on a CPU without the operator that is slower there: the `-ort` rows may be slower than they "
+    "would be now."
 )
 """What to know of those that were measured then."""
 ELSEWHERE = {
@@ -128,17 +139,29 @@ def table_elsewhere(benchmark: Benchmark, note: str) -> str:
     """Latency and throughput on a processor of another kind, under its name and what there is to know of it.
 
     Raises:
-        InputError: see ``table``.
+        InputError: the results lack what the table shows.
     """
-    current = on_current_weights(benchmark)
+    current, replaced = on_current_weights(benchmark), _replaced(benchmark)
     records = [each for each in current.rows if each.order == EQUAL]
     names = dict.fromkeys(each.backend for each in records)
     lines = [[f"`{name.rpartition('/')[2]}`", *_speed_cells([each for each in records if each.backend == name])]
              for name in names]  # fmt: skip
     table = markdown(["backend", *SPEED_HEAD], lines)
-    replaced = dict.fromkeys(f"`{each.name}`" for each in benchmark.rows if each.backend not in names)
-    missing = f" Left out, since their weights have been replaced since: {', '.join(replaced)}." if replaced else ""
+    missing = f" Left out, since other weights ship now: {', '.join(replaced)}." if replaced else ""
     return f"## {benchmark.machine.processor}\n\n{fastest_of(current)} {note}{missing}\n\n{table}"
+
+
+def _replaced(benchmark: Benchmark) -> list[str]:
+    """Backends of the benchmark of which other weights ship now."""
+    current = {each.backend for each in on_current_weights(benchmark).rows}
+    return list(dict.fromkeys(f"`{each.name}`" for each in benchmark.rows if each.backend not in current))
+
+
+def _told_elsewhere(benchmark: Benchmark) -> str:
+    """What the README tells of another processor."""
+    replaced = _replaced(benchmark)
+    but = f" That leaves out {len(replaced)} backends of which other weights ship now." if replaced else ""
+    return f"{fastest_of(on_current_weights(benchmark))}{but} [All of it](docs/processors.md)."
 
 
 def reached(benchmarks: Sequence[Benchmark]) -> str:
@@ -166,7 +189,8 @@ def _times_the_pipeline(benchmark: Benchmark, tokens: int | None, batch: int | N
         for each in benchmark.rows
         if each.tokens == tokens and (batch is None or (each.order, each.batch) == (EQUAL, batch))
     ]
-    able = [each for each in at if _loses_little(each)]
+    rounded = ACCURACY if "VNNI" in benchmark.machine.processor else ACCURACY_AVX2  # see ``shipped.shipped_quality``
+    able = [each for each in at if _loses_little(each, rounded)]
     pipelines = [each for each in at if each.name == PIPELINE]
     if not able or not pipelines:
         raise lacking(f"a backend and the pipeline at {tokens or 'mixed'} tokens")
@@ -179,10 +203,12 @@ def _pace(record: BenchmarkRecord) -> float:
     return record.questions_per_second if record.tokens is None else 1 / record.p50_ms
 
 
-def _loses_little(record: BenchmarkRecord) -> bool:
-    if record.name == catalog.BASELINE:
-        return True
-    known = _known(record, SQUAD_V2_DEV)
+def _loses_little(record: BenchmarkRecord, rounded: Path) -> bool:
+    """Whether the F1 on SQuAD is known to be near the baseline's; of INT8, by the file ``rounded``."""
+    if record.name in REFERENCES or record.name == catalog.BASELINE:
+        return record.name == catalog.BASELINE
+    family, backend = catalog.resolve(record.backend)
+    known = quality_in(rounded if backend.rounds else ACCURACY, family, backend, record.device, SQUAD_V2_DEV)
     return known is not None and known.f1_difference is not None and -known.f1_difference.value <= F1_FOR_AIMS
 
 
@@ -332,7 +358,7 @@ def refreshed() -> dict[Path, str]:
     """
     elsewhere = [(read_benchmark(file), note) for file, note in ELSEWHERE.items()]
     measured = [table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))]
-    measured += [f"{fastest_of(on_current_weights(each))} [All of it](docs/processors.md)." for each, _ in elsewhere]
+    measured += [_told_elsewhere(each) for each, _ in elsewhere]
     contents = {README: "\n\n".join(measured), MODEL_CARD: card()}
     everywhere = [on_current_weights(each) for each in (read_benchmark(BENCHMARK), *(each for each, _ in elsewhere))]
     contents[PROCESSORS] = "\n\n".join(

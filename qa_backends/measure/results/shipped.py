@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.artefacts.quantise import seven_bits
-from qa_backends.artefacts.steps import chain_of
 from qa_backends.checkpoints.sources import weights_hash
 from qa_backends.errors import UnknownBackend
 from qa_backends.limits import cpu_facts
@@ -110,8 +109,7 @@ def shipped_quality(
 ) -> QualityRecord | None:
     """The backend's measured quality on a whole data set, as it computes on a processor like this one: INT8 whose
     weights have 7 bits is measured apart, or not known, and the rest computes the same on all."""
-    rounded = any(step.least_agreement for step in chain_of(backend.artefact))
-    file = ACCURACY_AVX2 if rounded and seven_bits() else ACCURACY
+    file = ACCURACY_AVX2 if backend.rounds and seven_bits() else ACCURACY
     return quality_in(file, family, backend, device, data)
 
 

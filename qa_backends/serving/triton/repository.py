@@ -59,7 +59,7 @@ def export_repository(
         _configure(version, PYTHON, device, facts)
         if backend.engine == NATIVE:
             native = making / NATIVE / backend.name / VERSION
-            native.mkdir(parents=True)
+            native.mkdir(parents=True)  # on a CPU the server may fuse again what ``for_cpu`` took apart
             shutil.copyfile(version / FILE, native / FILE)
             _configure(native, NATIVE, device, facts)
         (making / "README.md").write_text(_readme(backend, device), encoding="utf-8")

@@ -57,5 +57,6 @@ def first_sight() -> Comparison | None:
         return None
     ticked = preselected(recorded.family)
     cards = tuple(card for card in recorded.cards if card.backend in ticked)
-    fastest = [Fastest(card.backend, card.speed_up) for card in cards if card.speed_up]
-    return replace(recorded, cards=cards, fastest=fastest[0] if len(fastest) == 1 else recorded.fastest)
+    sped_up = [Fastest(card.backend, card.speed_up) for card in cards if card.speed_up]
+    first = recorded.fastest if recorded.fastest and recorded.fastest.backend in ticked else None
+    return replace(recorded, cards=cards, fastest=sped_up[0] if len(sped_up) == 1 else first)

@@ -255,7 +255,7 @@ def test_a_text_file_fills_the_text_and_another_file_gets_a_sentence(page: Page,
 
 
 def test_a_reload_shows_the_result_again_although_the_text_is_too_long_for_the_address(page: Page) -> None:
-    context = f"{'It rained all day. ' * 600}{TEXT}"
+    context = f"{TEXT} {'The sun shone on the roofs of the town. ' * 300}"
     ask(page, context=context, question=QUESTION)
     assert "c=" not in page.url.partition("?")[2]
     measured = page.inner_text("#qa-result")

@@ -141,7 +141,8 @@ def table_elsewhere(benchmark: Benchmark, note: str) -> str:
     Raises:
         InputError: the results lack what the table shows.
     """
-    current, replaced = on_current_weights(benchmark), _replaced(benchmark)
+    current = on_current_weights(benchmark)
+    replaced = _replaced(benchmark, current)
     records = [each for each in current.rows if each.order == EQUAL]
     names = dict.fromkeys(each.backend for each in records)
     lines = [[f"`{name.rpartition('/')[2]}`", *_speed_cells([each for each in records if each.backend == name])]
@@ -151,17 +152,18 @@ def table_elsewhere(benchmark: Benchmark, note: str) -> str:
     return f"## {benchmark.machine.processor}\n\n{fastest_of(current)} {note}{missing}\n\n{table}"
 
 
-def _replaced(benchmark: Benchmark) -> list[str]:
-    """Backends of the benchmark of which other weights ship now."""
-    current = {each.backend for each in on_current_weights(benchmark).rows}
-    return list(dict.fromkeys(f"`{each.name}`" for each in benchmark.rows if each.backend not in current))
+def _replaced(benchmark: Benchmark, current: Benchmark) -> list[str]:
+    """Backends of the benchmark of which other weights ship now; ``current`` is what it holds of those that do."""
+    names = {each.backend for each in current.rows}
+    return list(dict.fromkeys(f"`{each.name}`" for each in benchmark.rows if each.backend not in names))
 
 
 def _told_elsewhere(benchmark: Benchmark) -> str:
     """What the README tells of another processor."""
-    replaced = _replaced(benchmark)
+    current = on_current_weights(benchmark)
+    replaced = _replaced(benchmark, current)
     but = f" That leaves out {len(replaced)} backends of which other weights ship now." if replaced else ""
-    return f"{fastest_of(on_current_weights(benchmark))}{but} [All of it](docs/processors.md)."
+    return f"{fastest_of(current)}{but} [All of it](docs/processors.md)."
 
 
 def reached(benchmarks: Sequence[Benchmark]) -> str:
@@ -357,12 +359,15 @@ def refreshed() -> dict[Path, str]:
         InputError: see ``table`` and ``with_table``.
     """
     elsewhere = [(read_benchmark(file), note) for file, note in ELSEWHERE.items()]
-    measured = [table(read_benchmark(BENCHMARK), read_overhead(OVERHEAD))]
+    usual = read_benchmark(BENCHMARK)
+    measured = [table(usual, read_overhead(OVERHEAD))]
     measured += [_told_elsewhere(each) for each, _ in elsewhere]
     contents = {README: "\n\n".join(measured), MODEL_CARD: card()}
-    everywhere = [on_current_weights(each) for each in (read_benchmark(BENCHMARK), *(each for each, _ in elsewhere))]
-    contents[PROCESSORS] = "\n\n".join(
-        [reached(everywhere), *(table_elsewhere(each, note) for each, note in elsewhere)]
-    )
+    everywhere = [
+        usual,
+        *(on_current_weights(each) for each, _ in elsewhere),
+    ]  # ``table`` minds the usual one's weights
+    tables = [table_elsewhere(each, note) for each, note in elsewhere]
+    contents[PROCESSORS] = "\n\n".join([reached(everywhere), *tables])
     contents[PUBLISHED] = published_table(read_benchmark(LADDER))
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}

@@ -1,5 +1,6 @@
 """The command line: ``list``, ``families``, ``answer``, ``evaluate``, ``build``, ``bench``, ``overhead``,
-``recommend``, ``record``, ``report``, ``serve``, ``load``, ``export``, ``triton``, ``train``, ``cache``.
+``long-texts``, ``recommend``, ``record``, ``report``, ``serve``, ``load``, ``export``, ``triton``, ``train``,
+``cache``.
 
 Exit codes: 0; 2 for bad usage or input; 1 for failure. Errors are one line on stderr; ``--debug`` shows the traceback.
 """

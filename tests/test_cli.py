@@ -341,13 +341,23 @@ def test_the_documents_tables_are_made_of_the_results_that_ship(run: Run) -> Non
     assert done.code == 0, done.err
 
 
+def test_long_texts_are_timed_and_added_to_the_results(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "long.json"
+    done = run("long-texts", "--backend", "baseline-fake", "--save", str(file))
+    assert done.code == 0, done.err
+    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    assert [each["characters"] for each in rows] == [50_000, 100_000, 200_000]
+    for each in rows:
+        assert f"{each['characters']:,}" in done.out and f"{each['p50_ms'] / 1000:.2f}" in done.out
+
+
 def test_a_stale_table_is_noticed(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from qa_backends.measure.results import report
+    from qa_backends.measure.results import documents
 
     document = tmp_path / "README.md"
     content = (ROOT / "README.md").read_text(encoding="utf-8")
     document.write_text(content.replace("| `baseline` |", "| `better` |", 1), encoding="utf-8")
-    monkeypatch.setattr(report, "README", document)
+    monkeypatch.setattr(documents, "README", document)
     done = run("report", "--check")
     assert done.code == 1 and "stale" in done.err
     assert run("report").code == 0

@@ -1,4 +1,4 @@
-"""``evaluate``, ``bench``, ``overhead``, ``record`` and ``report``."""
+"""``evaluate``, ``bench``, ``overhead``, ``long-texts``, ``record`` and ``report``."""
 
 from __future__ import annotations
 
@@ -262,6 +262,35 @@ def overhead(
 
 
 @app.command()
+def long_texts(
+    backend: BackendName = None,
+    save: Annotated[Path | None, typer.Option("--save", help="Add the backend's result to this results file.")] = None,
+    family: FamilyName = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """What texts up to the longest take, and how much memory."""
+    from qa_backends.measure.benchmark import long_texts as measure
+    from qa_backends.measure.results.files import LONG, add_long_texts, as_dict
+    from qa_backends.runtime import Runtime
+
+    of, chosen = catalog.resolve(backend, family)
+    with bar("lengths", len(measure.CHARACTERS)) as advance:
+        found = measure.long_texts(Runtime(progress=watched), of, chosen, pick_device(device), progress=advance)
+    if save:
+        add_long_texts(save, found.rows)
+    if as_json:
+        return show(as_dict(LONG, found))
+    table = table_of("backend", "characters", "windows", "seconds", "most memory, MB")
+    for each in found.rows:
+        memory = f"{each.peak_bytes / 1e6:.0f}" if each.peak_bytes else "not known"
+        name = each.backend.rpartition("/")[2]
+        table.add_row(name, f"{each.characters:,}", str(each.windows), f"{each.p50_ms / 1000:.2f}", memory)
+    console.print(table)
+    return None
+
+
+@app.command()
 def record(
     save: Annotated[Path, typer.Option("--save", help="The file the page shows before anybody asks.")],
     family: FamilyName = None,
@@ -288,7 +317,7 @@ def report(
     check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 where one is stale.")] = False,
 ) -> None:
     """Write the tables of the README, the model card and the documents from the results that ship."""
-    from qa_backends.measure.results.report import refreshed
+    from qa_backends.measure.results.documents import refreshed
     from qa_backends.serving.load import report as serving
 
     for path, content in (refreshed() | serving.refreshed()).items():

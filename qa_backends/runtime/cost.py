@@ -1,4 +1,4 @@
-"""What loading a backend costs: seconds, and the memory that it takes from then on."""
+"""What loading a backend costs, seconds and the memory that it takes from then on; and the most that was ever taken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from qa_backends.contract import Engine
 
 STATUS = Path("/proc/self/status")
-"""Its line ``RssAnon`` is the resident memory that no file stands behind, in KiB (Linux documentation, proc)."""
+"""Its line ``RssAnon`` is the resident memory that no file stands behind, ``VmHWM`` the most that ever was resident, in
+KiB (Linux documentation, proc)."""
 WHOLE = {"transformers": "transformers.modeling_utils"}
 """transformers imports its parts when they are first named; this one brings what every model of it needs."""
 
@@ -64,12 +65,23 @@ def _taken_bytes(device: str) -> int | None:
         torch.cuda.empty_cache()
         free, total = torch.cuda.mem_get_info()
         return int(total - free)
+    if STATUS.is_file():
+        _give_back_freed()
+    return _told("RssAnon")
+
+
+def peak_memory_bytes() -> int | None:
+    """The most memory that was ever resident in this process, libraries and mapped files included; ``None`` where the
+    system does not tell."""
+    return _told("VmHWM")
+
+
+def _told(what: str) -> int | None:
     if not STATUS.is_file():
         return None
-    _give_back_freed()
     lines = dict(line.split(":", 1) for line in STATUS.read_text(encoding="ascii", errors="replace").splitlines())
-    resident = lines.get("RssAnon", "").split()
-    return int(resident[0]) * 1024 if resident else None
+    found = lines.get(what, "").split()
+    return int(found[0]) * 1024 if found else None
 
 
 def _give_back_freed() -> None:

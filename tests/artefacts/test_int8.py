@@ -12,9 +12,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from qa_backends import catalog
 from qa_backends.artefacts import quantise
+from qa_backends.artefacts.attention import attention_products
 from qa_backends.artefacts.compare import compare_answers
 from qa_backends.artefacts.smoothing import largest_inputs, products_of, smooth
-from qa_backends.artefacts.steps import step_of
+from qa_backends.artefacts.steps import Making, onnx_int8, step_of
+from qa_backends.artefacts.texts import calibration_windows
 from qa_backends.checkpoints.manifest import file_hash, read_manifest
 from qa_backends.contract import SpanLogits, Windows
 from qa_backends.errors import AnswersError
@@ -90,6 +92,68 @@ def test_smoothing_shrinks_an_outlying_channel_and_computes_the_same() -> None:
     (smoothed,) = [values for name, values in after.items() if name.startswith("x")]
     assert smoothed[OUTLIER] / np.median(smoothed) < 0.2 * largest["x"][OUTLIER] / np.median(largest["x"])
     assert [each.name for each in products_of(model)] == ["query", "key", "output"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "signed"),
+    [({"sse2", "avx512_vnni"}, 4), ({"sse2", "avx2"}, 0)],
+    ids=["VNNI", "AVX2"],
+)
+def test_queries_and_keys_are_rounded_where_that_is_quicker_and_probabilities_never(
+    flags: set[str], signed: int, packed: Path, full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quantise, "cpu_flags", lambda: frozenset(flags))
+    monkeypatch.setattr(onnx_int8, "calibration_windows", lambda folder: calibration_windows(folder)[:3])
+    (parent,) = [each for each in full.glob("onnx-*") if each.is_dir() and read_manifest(each).step == "onnx"]
+    onnx_int8.make(Making(parent, packed, tmp_path, UNWATCHED))
+    graph = onnx.load(tmp_path / "model.onnx").graph
+    made_by = {name: each for each in graph.node for name in each.output}
+    rounded = [each for each in graph.node if each.op_type == "QuantizeLinear"]
+    zeros = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    assert [zeros[each.input[2]].dtype for each in rounded].count(np.dtype(np.int8)) == signed, "of 2 layers"
+    assert all(zeros[each.input[2]] == 0 for each in rounded if zeros[each.input[2]].dtype == np.int8)
+    assert "Softmax" not in {made_by[each.input[0]].op_type for each in rounded if each.input[0] in made_by}
+
+
+def test_what_is_not_scaled_and_masked_alone_before_a_softmax_is_no_product_of_attention() -> None:
+    """As DeBERTa's products with positions, whose results are gathered, and its probabilities, which are reshaped."""
+    nodes = [
+        helper.make_node("Add", ["x", "x"], ["q"]),
+        helper.make_node("Mul", ["x", "x"], ["k"]),
+        helper.make_node("MatMul", ["q", "k"], ["scores"], name="scores"),
+        helper.make_node("MatMul", ["k", "q"], ["by_position"], name="by_position"),
+        helper.make_node("GatherElements", ["by_position", "places"], ["gathered"]),
+        helper.make_node("Div", ["scores", "root"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "gathered"], ["biased"]),
+        helper.make_node("Softmax", ["biased"], ["probabilities"]),
+        helper.make_node("Reshape", ["probabilities", "shape"], ["turned"]),
+        helper.make_node("MatMul", ["turned", "k"], ["y"], name="mixed"),
+    ]
+    model = helper.make_model(helper.make_graph(nodes, "attention", [], []))
+    assert [each.name for each in attention_products(model)] == ["scores"]
+
+
+def test_what_a_normalisation_gives_is_smoothed_by_its_own_weights() -> None:
+    rng = np.random.default_rng(4)
+    model, x = two_products(rng), rng.normal(size=(20, 8)).astype(np.float32)
+    graph = model.graph
+    for name in ("scale", "shift"):
+        values = rng.normal(size=8).astype(np.float32)
+        values[OUTLIER] *= 50
+        graph.initializer.append(numpy_helper.from_array(values, name))
+    node = helper.make_node(
+        "LayerNormalization", ["x", "scale", "shift"], ["normal"], name="norm", axis=-1, epsilon=1e-5
+    )
+    graph.node.insert(0, node)
+    graph.node[1].input[0] = graph.node[2].input[0] = "normal"
+    before = run(model, {"x": x})
+    smooth(model, largest_inputs(model, [{"x": x}]))
+    onnx.checker.check_model(model, full_check=True)
+    kinds = [each.op_type for each in graph.node]
+    assert kinds.count("LayerNormalization") == 2 and kinds.count("Mul") == 1, "before the last product there is none"
+    assert run(model, {"x": x}) == pytest.approx(before, rel=1e-3, abs=1e-3)
+    after = largest_inputs(model, [{"x": x}])["normal_smoothed"]
+    assert after[OUTLIER] < 5 * np.median(after)
 
 
 @pytest.mark.parametrize(

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from qa_backends.artefacts.attention import attention_products, signs_of
 from qa_backends.artefacts.graph import FILE, precision_of
-from qa_backends.artefacts.quantise import LEAST_AGREEMENT, TOLERANCE, prepared, seven_bits
-from qa_backends.artefacts.smoothing import MIGRATION, largest_inputs, products_of, smooth
+from qa_backends.artefacts.quantise import LEAST_AGREEMENT, TOLERANCE, feeds, prepared, seven_bits
+from qa_backends.artefacts.smoothing import MIGRATION, products_of
 from qa_backends.artefacts.steps import Making, Step
 from qa_backends.artefacts.texts import calibration_windows
 from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.paths import CALIBRATION
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from qa_backends.contract import Windows
-    from qa_backends.progress import Progress
-
-TOLD_EVERY = 25
-"""Texts between two words to those who wait."""
-
 
 def make(making: Making) -> None:
-    """Smooths the weights' inputs, then puts QuantizeLinear and DequantizeLinear around what is computed in INT8: every
-    runtime reads those pairs in its own way. Products' results stay as they are, to be added to biases in FP32."""
+    """Puts QuantizeLinear and DequantizeLinear around what is computed in INT8, products with weights and, where the
+    processor gains by it, those of queries with keys: every runtime reads those pairs in its own way. Products' results
+    stay as they are, to be added to biases in FP32."""
     import onnx
     from onnxruntime.quantization import (
         CalibrationDataReader,
@@ -36,38 +29,31 @@ def make(making: Making) -> None:
 
     class Texts(CalibrationDataReader):  # type: ignore[misc]  # onnxruntime leaves it untyped
         def __init__(self) -> None:
-            self._feeds = _feeds(windows, names, making.progress, "ranges")
+            self._feeds = feeds(model, windows, making.progress, "ranges")
 
         def get_next(self) -> dict[str, Any] | None:
             return next(self._feeds, None)
 
     windows = calibration_windows(making.checkpoint)
-    with prepared(making) as graph:
+    with prepared(making, windows) as graph:
         model = onnx.load(graph)
-        names = [each.name for each in model.graph.input]
-        smooth(model, largest_inputs(model, _feeds(windows, names, making.progress, "outliers")))
-        onnx.save(model, graph)
+        attention = [] if seven_bits() else attention_products(model)
         quantize_static(
             str(graph),
             str(making.folder / FILE),
             Texts(),
             quant_format=QuantFormat.QDQ,
-            nodes_to_quantize=[each.name for each in products_of(model)],
+            nodes_to_quantize=[each.name for each in (*products_of(model), *attention)],
             per_channel=True,
             reduce_range=seven_bits(),
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
             calibrate_method=CalibrationMethod.MinMax,
-            extra_options={"OpTypesToExcludeOutputQuantization": ["MatMul"]},
+            extra_options={
+                "OpTypesToExcludeOutputQuantization": ["MatMul"],
+                "TensorQuantOverrides": signs_of(attention),
+            },
         )
-
-
-def _feeds(windows: Sequence[Windows], names: list[str], progress: Progress, what: str) -> Iterator[dict[str, Any]]:
-    """The calibration texts as the graph takes them."""
-    for number, window in enumerate(windows):
-        if number % TOLD_EVERY == 0:
-            progress.say(f"calibrating INT8, {what}: {number} of {len(windows)} texts …")
-        yield window.inputs(names)
 
 
 STEP = Step(
@@ -87,7 +73,7 @@ STEP = Step(
     make=make,
     precision_of=precision_of,
     settings={
-        "calibration": file_hash(CALIBRATION), "per_channel": True, "ranges": "minimum and maximum",
-        "seven_bits": seven_bits(), "smoothing": MIGRATION,
+        "attention": not seven_bits(), "calibration": file_hash(CALIBRATION), "per_channel": True,
+        "ranges": "minimum and maximum", "seven_bits": seven_bits(), "smoothing": MIGRATION,
     },
 )  # fmt: skip

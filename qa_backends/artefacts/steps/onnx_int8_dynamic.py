@@ -1,18 +1,22 @@
-"""INT8, dynamic: weights in 8 bits; activations are scaled anew for every text."""
+"""INT8, dynamic: weights in 8 bits; activations are scaled anew for every text. Calibration texts only say which
+channels are smoothed."""
 
 from __future__ import annotations
 
 from qa_backends.artefacts.graph import FILE, precision_of
 from qa_backends.artefacts.quantise import LEAST_AGREEMENT, TOLERANCE, prepared, seven_bits
-from qa_backends.artefacts.smoothing import products_of
+from qa_backends.artefacts.smoothing import MIGRATION, products_of
 from qa_backends.artefacts.steps import Making, Step
+from qa_backends.artefacts.texts import calibration_windows
+from qa_backends.checkpoints.manifest import file_hash
+from qa_backends.paths import CALIBRATION
 
 
 def make(making: Making) -> None:
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    with prepared(making) as graph:
+    with prepared(making, calibration_windows(making.checkpoint)) as graph:
         quantize_dynamic(
             str(graph), str(making.folder / FILE), per_channel=True, weight_type=QuantType.QInt8,
             nodes_to_quantize=[each.name for each in products_of(onnx.load(graph))], reduce_range=seven_bits(),
@@ -36,5 +40,10 @@ STEP = Step(
     make=make,
     precision_of=precision_of,
     scaled_by_batch=True,
-    settings={"per_channel": True, "seven_bits": seven_bits()},
+    settings={
+        "calibration": file_hash(CALIBRATION),
+        "per_channel": True,
+        "seven_bits": seven_bits(),
+        "smoothing": MIGRATION,
+    },
 )

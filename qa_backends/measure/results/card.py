@@ -10,7 +10,7 @@ from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import local_folder
 from qa_backends.measure.quality.datasets import DATA_FILES, TITLES
 from qa_backends.measure.results.document import lacking, markdown
-from qa_backends.measure.results.files import read_quality, read_techniques
+from qa_backends.measure.results.files import read_techniques
 from qa_backends.measure.results.shipped import quality_in
 from qa_backends.measure.timing.statistics import signed
 from qa_backends.paths import ACCURACY, ACCURACY_AVX2, DISTILLATION, TECHNIQUES
@@ -49,23 +49,31 @@ def card() -> str:
 def quality_table(file: Path) -> str:
     """Quality in detail of every backend of the embedded family, on each data set it was wholly measured on, by the
     file."""
-    family = catalog.family(CARD_FAMILY)
     head = ["backend", "data", "questions", "EM", "F1", "F1 less the baseline's", "F1, answerable", "F1, unanswerable"]
+    return markdown([*head, "same answer as baseline"], [_detail(title, each) for title, each in _measured(file)])
+
+
+def _measured(file: Path) -> list[tuple[str, QualityRecord]]:
+    """What the file holds of the weights that ship, with the data set's title."""
+    family = catalog.family(CARD_FAMILY)
     found = [
         (title, quality_in(file, family, backend, data=data))
         for data, title in TITLES.items()
         for backend in catalog.offered(family)
     ]
-    return markdown([*head, "same answer as baseline"], [_detail(title, each) for title, each in found if each])
+    return [(title, each) for title, each in found if each]
 
 
 def quality_elsewhere() -> str:
     """What INT8 answers on a processor of another kind, under a sentence that says why it is apart."""
-    on = read_quality(ACCURACY_AVX2)[0].machine.sentence("cpu")
-    return (
+    apart = (
         "INT8 has weights of 7 bits on a processor that does not add products of 8 bits up in one instruction (VNNI), "
-        f"and answers otherwise there. On {on}:\n\n{quality_table(ACCURACY_AVX2)}"
+        "and answers otherwise there."
     )
+    machines = [each.machine for _, each in _measured(ACCURACY_AVX2)]
+    if not machines:
+        return f"{apart} That was last measured of earlier weights."
+    return f"{apart} On {machines[0].sentence('cpu')}:\n\n{quality_table(ACCURACY_AVX2)}"
 
 
 def rounding() -> str:

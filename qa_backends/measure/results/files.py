@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,8 @@ from qa_backends.errors import InputError
 from qa_backends.measure.results.records import (
     Benchmark,
     BenchmarkRecord,
+    LongText,
+    LongTexts,
     Overhead,
     QualityRecord,
     QualityTable,
@@ -23,14 +26,14 @@ from qa_backends.measure.results.records import (
 from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from _typeshed import DataclassInstance
 
 SCHEMA = 2
 """Documented in ``assets/results/README.md``; a file of another schema is refused with a sentence."""
-BENCHMARK, QUALITY, OVERHEAD, TECHNIQUES = "benchmark", "accuracy", "overhead", "techniques"
+BENCHMARK, QUALITY, OVERHEAD, TECHNIQUES, LONG = "benchmark", "accuracy", "overhead", "techniques", "long texts"
 """Kinds of files, by the keyword they carry."""
 MAX_RESULTS_BYTES = 64 * 1024 * 1024
 T = TypeVar("T")
@@ -49,6 +52,11 @@ def read_quality(path: Path) -> tuple[QualityRecord, ...]:
 def read_overhead(path: Path) -> Overhead:
     """Raises InputError, see ``read_results``."""
     return read_results(path, OVERHEAD, Overhead)
+
+
+def read_long_texts(path: Path) -> LongTexts:
+    """Raises InputError, see ``read_results``."""
+    return read_results(path, LONG, LongTexts)
 
 
 def read_techniques(path: Path) -> Techniques:
@@ -133,9 +141,25 @@ def add_quality(path: Path, record: QualityRecord) -> None:
 
     Two processes that add at once wait for each other, so that neither's record is lost.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.parent / f".{path.name}.lock"):
+    with _alone_with(path):
         before = read_quality(path) if path.is_file() else ()
         kept = [each for each in before if each.place != record.place]
         ordered = sorted([*kept, record], key=lambda each: (each.data, each.backend, each.device))
         write_results(path, QUALITY, QualityTable(tuple(ordered)))
+
+
+def add_long_texts(path: Path, records: Sequence[LongText]) -> None:
+    """Adds one backend's records to the file, in place of its earlier ones on the same device."""
+    with _alone_with(path):
+        before = read_long_texts(path).rows if path.is_file() else ()
+        places = {(each.backend, each.device) for each in records}
+        kept = [each for each in before if (each.backend, each.device) not in places]
+        write_results(path, LONG, LongTexts((*kept, *records)))
+
+
+@contextmanager
+def _alone_with(path: Path) -> Iterator[None]:
+    """Whoever else adds to the file waits."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.parent / f".{path.name}.lock"):
+        yield

@@ -242,6 +242,34 @@ class Overhead:
 
 
 @dataclass(frozen=True, slots=True)
+class LongText:
+    """What a text of so many ``characters``, cut into ``windows``, takes ``backend``: the median of ``runs`` whole
+    answers, and the most memory that was resident in the process until then, libraries and weights included, in bytes;
+    ``None`` where the system does not tell."""
+
+    backend: str
+    checkpoint: str | None
+    device: str
+    characters: int
+    windows: int
+    runs: int
+    p50_ms: Milliseconds
+    peak_bytes: int | None
+    machine: Machine
+
+    @property
+    def name(self) -> str:
+        return self.backend.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class LongTexts:
+    """The file of long texts: a record a backend, device and length, each backend's from a process of its own."""
+
+    rows: tuple[LongText, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Technique:
     """A run that did something ``otherwise`` than the one it is compared with, with all its ``settings``, and what its
     checkpoint answers of ``data``, in percent over ``n`` questions, at its own ``null_threshold``.

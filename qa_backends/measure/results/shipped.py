@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, QualityRecord
+    from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, LongText, QualityRecord
 
 INTEL = "GenuineIntel"
 """What Linux calls the maker."""
@@ -33,7 +33,7 @@ def checkpoint_hash(family: Family, backend: Backend) -> str | None:
     return weights_hash(family.source(backend.checkpoint))
 
 
-def measured_on_current_weights(record: BenchmarkRecord) -> bool:
+def measured_on_current_weights(record: BenchmarkRecord | LongText) -> bool:
     """Whether the weights that were measured are known, and still those of the family.
 
     A family or backend that is not known here has no weights here. A reference runs on some backend's.
@@ -62,12 +62,17 @@ def of_like_processor(usual: Path, intel: Path, avx2: Path) -> Path:
 
 @cache
 def shipped_benchmark() -> Benchmark | None:
-    """Of a processor like this one, what was measured of the weights that ship; ``None`` where nothing was."""
-    file = of_like_processor(BENCHMARK, BENCHMARK_INTEL, BENCHMARK_AVX2)
-    if not file.is_file():
-        return None
-    found = on_current_weights(read_benchmark(file))
-    return found if found.rows else None
+    """Of a processor like this one, what was measured of the weights that ship; where that is the baseline alone, of
+    the usual one, unless nothing else is known there either. ``None`` where nothing was measured."""
+    like = of_like_processor(BENCHMARK, BENCHMARK_INTEL, BENCHMARK_AVX2)
+    files = [each for each in dict.fromkeys((like, BENCHMARK)) if each.is_file()]
+    measured = [each for each in map(on_current_weights, map(read_benchmark, files)) if each.rows]
+    return max(measured, key=_compares, default=None)
+
+
+def _compares(benchmark: Benchmark) -> bool:
+    """Whether there is a backend besides the baseline."""
+    return bool({each.name for each in benchmark.rows} - {catalog.BASELINE, *REFERENCES})
 
 
 def on_current_weights(benchmark: Benchmark) -> Benchmark:

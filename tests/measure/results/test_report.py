@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from measure.invented import benchmark_record
@@ -12,33 +12,30 @@ from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.plan import REFERENCES
+from qa_backends.measure.results import card
 from qa_backends.measure.results.card import quality_elsewhere, quality_table, rounding
 from qa_backends.measure.results.document import with_table
-from qa_backends.measure.results.files import read_benchmark, read_overhead, read_quality
+from qa_backends.measure.results.documents import MODEL_CARD, README, published_table, refreshed
+from qa_backends.measure.results.files import add_quality, read_benchmark, read_overhead, read_quality
+from qa_backends.measure.results.processors import reached, table_elsewhere
 from qa_backends.measure.results.records import Against, Benchmark
-from qa_backends.measure.results.report import (
-    MODEL_CARD,
-    README,
-    fastest_of,
-    published_table,
-    reached,
-    refreshed,
-    table,
-    table_elsewhere,
-)
-from qa_backends.measure.results.shipped import checkpoint_hash, on_current_weights
+from qa_backends.measure.results.report import fastest_of, table
+from qa_backends.measure.results.shipped import _of_the_whole_set, checkpoint_hash
 from qa_backends.measure.timing.statistics import Ratio
 from qa_backends.paths import ACCURACY, ACCURACY_AVX2, BENCHMARK, BENCHMARK_AVX2, BENCHMARK_INTEL, LADDER, OVERHEAD
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 SHIPPED = read_benchmark(BENCHMARK)
-ON_INTEL, ELSEWHERE = (on_current_weights(read_benchmark(file)) for file in (BENCHMARK_INTEL, BENCHMARK_AVX2))
+ON_INTEL, ELSEWHERE = (read_benchmark(file) for file in (BENCHMARK_INTEL, BENCHMARK_AVX2))
 COST = read_overhead(OVERHEAD)
 
 
 def cells(text: str) -> dict[str, list[str]]:
     """The table's lines by their first cell."""
     lines = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("| `")]
-    return {line[0].strip(" `"): [cell.strip() for cell in line[1:]] for line in lines}
+    return {line[0].split("`")[1]: [cell.strip() for cell in line[1:]] for line in lines}
 
 
 def but(benchmark: Benchmark, **other: Any) -> Benchmark:
@@ -109,10 +106,13 @@ def test_another_processor_has_a_table_of_its_own_under_its_name_and_its_fastest
     fastest = min(at.keys() - REFERENCES.keys(), key=lambda name: at[name])
     assert f"`{fastest}` has the lowest median at 128 tokens" in text
     assert "`pruned-ov-bf16`" in text.partition("cannot run there")[0].rpartition(";")[2]
-    old = [replace(each, checkpoint="of before") for each in ELSEWHERE.rows if each.name == "pruned-deep"]
-    kept = [each for each in ELSEWHERE.rows if each.name != "pruned-deep"]
-    text = table_elsewhere(replace(ELSEWHERE, rows=(*kept, *old)), "")
-    assert "pruned-deep" not in cells(text) and "other weights ship now: `pruned-deep`.\n" in text
+    names = ("baseline", "pruned-deep", "hf-pipeline")
+    old = [replace(each, checkpoint="of before") if each.name == "pruned-deep" else each for each in ELSEWHERE.rows
+           if each.name in names]  # fmt: skip
+    text = table_elsewhere(replace(ELSEWHERE, rows=tuple(old)), "")
+    marked = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| `")]
+    assert marked == ["`baseline`", "`pruned-deep` (earlier weights)", "`hf-pipeline`"]
+    assert "Other weights ship now of 1 of these 3." in text
     with pytest.raises(InputError, match="lack a backend and the pipeline at 128"):
         table_elsewhere(replace(ELSEWHERE, rows=()), "")
 
@@ -128,13 +128,18 @@ def test_what_is_reached_beside_the_pipeline_is_told_of_each_processor_beside_wh
     at = {each.name: each.p50_ms for each in ON_INTEL.rows if (each.tokens, each.batch) == (384, 1)}
     fastest = min(at.keys() - REFERENCES.keys(), key=lambda name: at[name])
     times = at["hf-pipeline"] / at[fastest]
-    assert shown["384 tokens, one by one"][0::2] == ["10×", f"{times:.1f}× (`{fastest}`)"]
+    aim, _, there = shown["384 tokens, one by one"]
+    assert aim == "10×" and there.startswith(f"{times:.1f}× (`{fastest}`")
+    old = reached([replace(SHIPPED, rows=tuple(replace(each, checkpoint="of before") for each in SHIPPED.rows))])
+    assert old.count("` (earlier weights))") == 4
     lossy = [each for each in SHIPPED.rows if each.name.startswith(("distilled", *REFERENCES, "baseline"))]
     text = reached([replace(SHIPPED, rows=tuple(lossy))])
     assert "(`baseline`)" in text and "(`distilled" not in text, "it loses more than 2 F1"
     quick = [replace(each, backend="minilm/distilled-ov-int8", p50_ms=0.01) for each in ELSEWHERE.rows
              if each.name == "pruned-deep"]  # fmt: skip
-    assert "(`distilled" not in reached([replace(ELSEWHERE, rows=(*ELSEWHERE.rows, *quick))]), "not known with 7 bits"
+    assert "(`distilled" in reached([replace(ELSEWHERE, rows=(*ELSEWHERE.rows, *quick))])
+    quick = [replace(each, quality=None) for each in quick]
+    assert "(`distilled" not in reached([replace(ELSEWHERE, rows=(*ELSEWHERE.rows, *quick))]), "not known what it loses"
 
 
 def test_the_model_card_says_which_int8_loses_more_than_it_is_meant_to() -> None:
@@ -173,13 +178,22 @@ def test_the_model_card_shows_the_difference_of_f1_with_its_interval() -> None:
         assert shown["pruned", title] == measured["pruned"].spelt()
 
 
-def test_the_model_card_shows_what_int8_answers_on_the_other_kind_of_processor() -> None:
-    text, family = quality_elsewhere(), catalog.family("minilm")
-    current = {each.name: checkpoint_hash(family, each) for each in catalog.offered(family)}
-    measured = [each for each in read_quality(ACCURACY_AVX2) if each.checkpoint == current[each.name]]
-    assert measured[0].machine.sentence("cpu") in text and "VNNI" not in measured[0].machine.processor
-    assert text.count("\n| `") == len(measured) > 0 and all("-int8" in each.name for each in measured)
-    for each in measured:
+def test_the_model_card_shows_what_int8_answers_on_the_other_kind_of_processor(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    family, file = catalog.family("minilm"), tmp_path / "accuracy.json"
+    measured = read_quality(ACCURACY_AVX2)
+    assert measured and all("-int8" in each.name and "VNNI" not in each.machine.processor for each in measured)
+    monkeypatch.setattr(card, "ACCURACY_AVX2", file)
+    for weights in ("of before", checkpoint_hash(family, catalog.backend("pruned-deep"))):
+        current = [replace(each, checkpoint=weights) for each in measured if "pruned-deep" in each.name]
+        for each in current:
+            add_quality(file, each)
+        text = quality_elsewhere()
+        _of_the_whole_set.cache_clear()
+        assert ("That was last measured of earlier weights." in text) is (weights == "of before")
+    assert current[0].machine.sentence("cpu") in text and text.count("\n| `") == len(current) > 0
+    for each in current:
         assert f"| {each.exact:.2f} | {each.f1:.2f} | {each.f1_difference.spelt()} |" in text
 
 

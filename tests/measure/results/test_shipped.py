@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from measure.invented import benchmark, benchmark_record, quality_record
+from measure.invented import MACHINE, benchmark, benchmark_record, quality_record
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
 from qa_backends.checkpoints.sources import Source
-from qa_backends.measure.benchmark.plan import REFERENCES
 from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
 from qa_backends.measure.results import shipped
 from qa_backends.measure.results.files import BENCHMARK as KIND
@@ -69,21 +69,51 @@ def test_the_shipped_quality_is_that_of_these_very_weights(tmp_path: Path) -> No
     assert shipped_quality(NOT_HERE, catalog.backend("baseline")) is None, "weights that are not known"
 
 
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
+    """A benchmark of each kind of processor, named after it, in which ``pruned`` is of the weights that ship."""
+    rows = [benchmark_record(9.0, backend=f"minilm/{name}", checkpoint=CURRENT[name]) for name in CURRENT]
+    files = {name: tmp_path / f"{name}.json" for name in ("BENCHMARK", "BENCHMARK_INTEL", "BENCHMARK_AVX2")}
+    for name, file in files.items():
+        monkeypatch.setattr(shipped, name, file)
+        write_results(file, KIND, benchmark(*rows, machine=replace(MACHINE, processor=name)))
+    return files
+
+
+@pytest.mark.parametrize(
+    ("slow", "maker", "name"),
+    [
+        (True, "GenuineIntel", "BENCHMARK_AVX2"),
+        (True, "AuthenticAMD", "BENCHMARK_AVX2"),
+        (False, "GenuineIntel", "BENCHMARK_INTEL"),
+        (False, "", "BENCHMARK"),
+    ],
+)
 def test_the_shipped_benchmark_is_that_of_the_processor_more_like_this_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    slow: bool, maker: str, name: str, measured: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fresh = shipped.shipped_benchmark.__wrapped__
-    monkeypatch.setattr(shipped, "_can_be_advised", lambda _family, name, _device: name not in REFERENCES)
-    for slow, maker in ((True, "GenuineIntel"), (True, "AuthenticAMD"), (False, "GenuineIntel"), (False, "")):
-        monkeypatch.setattr(shipped, "seven_bits", lambda slow=slow: slow)
-        monkeypatch.setattr(shipped, "cpu_facts", lambda maker=maker: {"vendor_id": maker})
-        found = fresh()
-        assert found is not None and ("VNNI" in found.machine.processor) is not slow
-        assert slow or ("Intel" in found.machine.processor) is (maker == "GenuineIntel")
-        monkeypatch.setattr(shipped, "shipped_benchmark", lambda found=found: found)
-        assert preselection(MINILM, "cpu")[-1] == ("pruned-deep-ort-fp16" if slow else "pruned-deep-ov-int8")
-    monkeypatch.setattr(shipped, "BENCHMARK", tmp_path / "none.json")
+    monkeypatch.setattr(shipped, "seven_bits", lambda: slow)
+    monkeypatch.setattr(shipped, "cpu_facts", lambda: {"vendor_id": maker})
+    assert fresh().machine.processor == name
+    alone = benchmark_record(9.0, backend="minilm/baseline", checkpoint=CURRENT["baseline"])
+    old = benchmark_record(1.0, backend="minilm/pruned", checkpoint="of before")
+    write_results(measured[name], KIND, benchmark(alone, old, machine=replace(MACHINE, processor=name)))
+    assert fresh().machine.processor == "BENCHMARK", "of the weights that ship, the baseline alone is left there"
+    for file in measured.values():
+        file.unlink()
     assert fresh() is None
+
+
+def test_int8_whose_quality_is_not_known_here_is_not_ticked_however_fast_it_is_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = shipped.shipped_benchmark()
+    assert found is not None and catalog.backend(preselection(MINILM, "cpu")[-1]).rounds
+    monkeypatch.setattr(shipped, "seven_bits", lambda: True)
+    monkeypatch.setattr(shipped, "ACCURACY_AVX2", tmp_path / "none.json")
+    monkeypatch.setattr(shipped, "shipped_benchmark", lambda: found)
+    assert not catalog.backend(preselection(MINILM, "cpu")[-1]).rounds
 
 
 def test_what_was_measured_of_weights_that_were_replaced_is_left_out(
@@ -100,19 +130,23 @@ def test_what_was_measured_of_weights_that_were_replaced_is_left_out(
     assert shipped.shipped_benchmark.__wrapped__() is None, "nothing of it is about what ships"
 
 
-def test_int8_has_the_quality_that_it_has_on_a_processor_like_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    int8, exact = catalog.backend("pruned-deep-ov-int8"), catalog.backend("pruned-deep-ort-fp16")
-    found = {}
-    for slow in (True, False):
+def test_int8_has_the_quality_that_it_has_on_a_processor_like_this_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    int8, exact = catalog.backend("pruned-ov-int8"), catalog.backend("pruned-ort-fp16")
+    whole = {"checkpoint": CURRENT["pruned"], "data_sha256": SQUAD_DEV_SHA256}
+    for name, f1 in (("ACCURACY", 8.0), ("ACCURACY_AVX2", 7.0)):
+        monkeypatch.setattr(shipped, name, tmp_path / name)
+        add_quality(tmp_path / name, quality_record("minilm/pruned-ov-int8", f1=f1, **whole))
+    add_quality(tmp_path / "ACCURACY", quality_record("minilm/pruned-ort-fp16", f1=32.0, **whole))
+    add_quality(tmp_path / "ACCURACY", quality_record("minilm/pruned-ort-int8", f1=8.0, **whole))
+    for slow, bits in ((True, 7.0), (False, 8.0)):
         monkeypatch.setattr(shipped, "seven_bits", lambda slow=slow: slow)
-        for each in (int8, exact):
-            quality = found[each, slow] = shipped_quality(MINILM, each)
-            assert quality is not None and quality.n == 11_873 and quality.f1_difference is not None
-        assert ("VNNI" in found[int8, slow].machine.processor) is not slow
-        for name in ("distilled-ov-int8", "pruned-ov-int8"):
-            rounded_to_8_bits = shipped_quality(MINILM, catalog.backend(name))
-            assert (rounded_to_8_bits is None) is slow, "these weights were not measured with 7 bits"
-    assert found[exact, True] == found[exact, False], "FP32 computes the same on both"
+        rounded, unrounded = shipped_quality(MINILM, int8), shipped_quality(MINILM, exact)
+        assert rounded is not None and rounded.f1 == bits
+        assert unrounded is not None and unrounded.f1 == 32.0, "FP32 computes the same on both"
+        other = shipped_quality(MINILM, catalog.backend("pruned-ort-int8"))
+        assert (other is None) is slow, "these weights were not measured with 7 bits"
 
 
 def test_quality_of_unknown_weights_is_not_that_of_other_unknown_ones(

@@ -1,0 +1,82 @@
+"""Every document that is written from results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.measure.benchmark.presets import beside
+from qa_backends.measure.results.card import CARD_FAMILY, card
+from qa_backends.measure.results.document import markdown, with_table
+from qa_backends.measure.results.files import read_benchmark, read_long_texts, read_overhead
+from qa_backends.measure.results.processors import (
+    ELSEWHERE,
+    long_texts_table,
+    reached,
+    table_elsewhere,
+    told_elsewhere,
+)
+from qa_backends.measure.results.report import table
+from qa_backends.paths import ASSETS, BENCHMARK, LADDER, LONG_TEXTS, MODELS, OVERHEAD
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qa_backends.measure.results.records import Benchmark
+
+MODEL_CARD = MODELS / CARD_FAMILY / "README.md"
+README = ASSETS.parent / "README.md"
+PUBLISHED = ASSETS.parent / "docs" / "published.md"
+PROCESSORS = ASSETS.parent / "docs" / "processors.md"
+
+
+def refreshed() -> dict[Path, str]:
+    """What the project's documents should say, from the results that ship.
+
+    Raises:
+        InputError: the results lack what is shown, or are of other weights than those that ship; or a document has no
+            place for it.
+    """
+    usual = read_benchmark(BENCHMARK)
+    elsewhere = [(read_benchmark(file), note) for file, note in ELSEWHERE.items()]
+    told = [table(usual, read_overhead(OVERHEAD)), *(told_elsewhere(each) for each, _ in elsewhere)]
+    processors = [
+        reached([usual, *(each for each, _ in elsewhere)]),
+        long_texts_table(read_long_texts(LONG_TEXTS)),
+        *(table_elsewhere(each, note) for each, note in elsewhere),
+    ]
+    contents = {
+        README: "\n\n".join(told),
+        MODEL_CARD: card(),
+        PROCESSORS: "\n\n".join(processors),
+        PUBLISHED: published_table(read_benchmark(LADDER)),
+    }
+    return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}
+
+
+def published_table(benchmark: Benchmark) -> str:
+    """What others published of BERT-large's ladder, beside the same shapes here; each against the same PyTorch."""
+    head = ["published", "on", "tokens", "ms", "times as fast", "ours", "ms at 128 tokens", "times as fast"]
+    found = beside("ladder", benchmark.rows)
+    firsts = {each.published.source: each.published.ms for each in found if each.published.backend == catalog.BASELINE}
+    lines = []
+    for theirs, ours in ((each.published, each.ours) for each in found):
+        first = firsts.get(theirs.source)
+        cells = [
+            f"[{theirs.what}]({theirs.source})",
+            theirs.hardware,
+            str(theirs.tokens or "not said"),
+            f"{theirs.ms:g}",
+        ]
+        cells += [f"{first / theirs.ms:.1f}" if first else "", f"`{theirs.backend}`"]
+        if ours:
+            cells += [f"{ours.p50_ms:.0f}", str(ours.against_baseline.ratio) if ours.against_baseline else "1"]
+        lines.append(cells if ours else [*cells, "not measured", ""])
+    records = benchmark.rows
+    return (
+        f"{markdown(head, lines)}\n\nOurs: whole answers, tokenising and decoding included, one at a time, on "
+        f"{benchmark.machine.sentence(records[0].device)}; ratios of medians with 95 % intervals. "
+        f"{sum(each.unstable for each in records)} of {len(records)} measurements were unstable. The weights are "
+        "random: a shape's time does not hang on them, and nothing is said of what they answer. The hardware differs, "
+        "and the precision may: compare the steps, not the milliseconds."
+    )

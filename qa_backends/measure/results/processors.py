@@ -1,0 +1,150 @@
+"""The document of processors: what is fastest on each kind that was measured, and what that reaches.
+
+Weights are made anew more often than a processor of every kind is at hand. What was measured of earlier weights still
+tells how engines compare there, so it stays, and is marked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends import catalog
+from qa_backends.measure.benchmark.contestants import EQUAL
+from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES
+from qa_backends.measure.results.card import CARD_FAMILY
+from qa_backends.measure.results.document import lacking, markdown
+from qa_backends.measure.results.report import EARLIER, SPEED_HEAD, fastest_of, named, speed_cells
+from qa_backends.measure.results.shipped import measured_on_current_weights
+from qa_backends.paths import BENCHMARK_AVX2, BENCHMARK_INTEL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, LongTexts
+
+THEN = (
+    "That was before `distilled` was there, before ONNX Runtime's threads were left awake between two runs, and before "
+    "fused graphs were run on a CPU without the operator that is slower there: the `-ort` rows may be slower than they "
+    "would be now."
+)
+"""What to know of those that were measured then."""
+ELSEWHERE = {
+    BENCHMARK_INTEL: f"{THEN} INT8 did not yet round what attention multiplies.",
+    BENCHMARK_AVX2: (
+        f"{THEN} This processor does not add products of 8 bits up in one instruction (VNNI): INT8 has weights of 7 "
+        f"bits there ([what it answers then](../assets/models/{CARD_FAMILY}/README.md))."
+    ),
+}
+"""What was measured on other processors than the README's table, and what there is to know of each."""
+AIMS = ((128, 1, 10), (384, 1, 10), (128, 8, 10))
+"""Tokens, questions at once, and how many times as fast as transformers' pipeline an answer is meant to be."""
+MIXED_AIM = 8
+"""The same for questions of mixed lengths, each in its best way."""
+F1_FOR_AIMS = 2.0
+"""What the backends that count towards these may lose on SQuAD."""
+
+
+def reached(benchmarks: Sequence[Benchmark]) -> str:
+    """How many times as fast as transformers' pipeline the best backend is on each processor, beside what is aimed at.
+
+    Raises:
+        InputError: the results lack the pipeline or a backend at one of these.
+    """
+    head = ["the pipeline's time over the best backend's", "aim", *(each.machine.processor for each in benchmarks)]
+    lines = []
+    for tokens, batch, aim in AIMS:
+        what = f"{tokens} tokens, {'one by one' if batch == 1 else f'batches of {batch}'}"
+        lines.append([what, f"{aim}×", *(_times_the_pipeline(each, tokens, batch) for each in benchmarks)])
+    lines.append(["mixed lengths", f"{MIXED_AIM}×", *(_times_the_pipeline(each, None) for each in benchmarks)])
+    return (
+        f"{markdown(head, lines)}\n\nThe best is the fastest of those that lose at most {F1_FOR_AIMS:g} F1 on SQuAD "
+        "against the baseline: by median runs, or of mixed lengths by questions a second, each asked in its best way. "
+        f"Those marked{EARLIER} were measured before other weights were made that ship now."
+    )
+
+
+def _times_the_pipeline(benchmark: Benchmark, tokens: int | None, batch: int | None = None) -> str:
+    """At that length, ``None`` being mixed ones, and so many questions at once, ``None`` being any."""
+    at = [
+        each
+        for each in benchmark.rows
+        if each.tokens == tokens and (batch is None or (each.order, each.batch) == (EQUAL, batch))
+    ]
+    able = [each for each in at if _loses_little(each)]
+    pipelines = [each for each in at if each.name == PIPELINE]
+    if not able or not pipelines:
+        raise lacking(f"a backend and the pipeline at {tokens or 'mixed'} tokens")
+    best, theirs = (max(of, key=_pace) for of in (able, pipelines))
+    return f"{_pace(best) / _pace(theirs):.1f}× ({named(best)})"
+
+
+def _pace(record: BenchmarkRecord) -> float:
+    """What the tables show, the more the better: by the median run of equal lengths, else questions a second."""
+    return record.questions_per_second if record.tokens is None else 1 / record.p50_ms
+
+
+def _loses_little(record: BenchmarkRecord) -> bool:
+    """Whether the F1 on SQuAD, of these weights on that processor, was known to be near the baseline's."""
+    if record.name in REFERENCES or record.name == catalog.BASELINE:
+        return record.name == catalog.BASELINE
+    difference = record.quality.f1_difference if record.quality else None
+    return difference is not None and -difference.value <= F1_FOR_AIMS
+
+
+def told_elsewhere(benchmark: Benchmark) -> str:
+    """What the README tells of another processor.
+
+    Raises:
+        InputError: see ``fastest_of``.
+    """
+    return f"{fastest_of(benchmark)}{_of_earlier(benchmark)} [All of it](docs/processors.md)."
+
+
+def table_elsewhere(benchmark: Benchmark, note: str) -> str:
+    """Latency and throughput on a processor of another kind, under its name and what there is to know of it.
+
+    Raises:
+        InputError: the results lack what the table shows.
+    """
+    records = [each for each in benchmark.rows if each.order == EQUAL]
+    own = [
+        [each for each in records if each.backend == name] for name in dict.fromkeys(each.backend for each in records)
+    ]
+    table = markdown(["backend", *SPEED_HEAD], [[named(each[0]), *speed_cells(each)] for each in own])
+    about = f"{fastest_of(benchmark)} {note}{_of_earlier(benchmark)}"
+    return f"## {benchmark.machine.processor}\n\n{about}\n\n{table}"
+
+
+def _of_earlier(benchmark: Benchmark) -> str:
+    """Of how many backends other weights were measured than those that ship, as a sentence."""
+    names = {each.backend for each in benchmark.rows}
+    old = {each.backend for each in benchmark.rows if not measured_on_current_weights(each)}
+    return f" Other weights ship now of {len(old)} of these {len(names)}." if old else ""
+
+
+def long_texts_table(found: LongTexts) -> str:
+    """What whole texts take, each backend in a process of its own.
+
+    Raises:
+        InputError: nothing was measured.
+    """
+    if not found.rows:
+        raise lacking("long texts")
+    lines = [
+        [
+            named(each),
+            f"{each.characters:,}",
+            str(each.windows),
+            f"{each.p50_ms / 1000:.2f}",
+            "" if each.peak_bytes is None else f"{each.peak_bytes / 1e6:.0f}",
+        ]
+        for each in found.rows
+    ]
+    head = ["backend", "characters", "windows", "seconds", "most memory, MB"]
+    machines = " and ".join(dict.fromkeys(each.machine.sentence(each.device) for each in found.rows))
+    runs = min(each.runs for each in found.rows)
+    return (
+        f"## Long texts\n\n{markdown(head, lines)}\n\nMedians of {runs} whole answers or more, and the most memory "
+        f"that the process held until then, libraries and weights included; each backend in a process of its own, on "
+        f"{machines}."
+    )

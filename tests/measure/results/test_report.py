@@ -70,7 +70,7 @@ def test_the_readme_shows_what_was_measured_and_on_what() -> None:
 
 
 def test_mixed_lengths_are_told_of_the_fastest_and_of_the_pipeline_each_in_its_better_way() -> None:
-    mixed = next(each for each in SHIPPED.rows if each.tokens is None)
+    mixed = next(each for each in SHIPPED.rows if each.tokens is None and each.name == "pruned")
     speeds = {("pruned", "arrival"): 40.0, ("pruned", "sorted"): 50.4, ("hf-pipeline", "arrival"): 4.0,
               ("hf-pipeline", "one by one"): 5.4, ("ort", "one by one"): 90.0}  # fmt: skip
     rows = [

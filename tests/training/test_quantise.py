@@ -76,7 +76,8 @@ def test_it_loses_less_by_rounding_and_is_a_checkpoint_like_any_other(
 
 @pytest.mark.slow
 def test_it_rounds_what_int8_rounds(runtime: Runtime) -> None:
-    """The rest is that a value between two steps goes to the one or to the other where sums differ by a little."""
+    """The rest is that queries and keys are not rounded here, and that a value between two steps goes to the one or to
+    the other where sums differ by a little."""
     windows = reader_of(PRUNED).prepare_all(queries_of(CALIBRATION)[:12]).windows
     minilm, names = catalog.family("minilm"), ("pruned", "pruned-ort-int8")
     with runtime.turn("cpu") as turn:
@@ -88,7 +89,7 @@ def test_it_rounds_what_int8_rounds(runtime: Runtime) -> None:
         own = model(**{name: torch.from_numpy(each) for name, each in inputs.items()}).start_logits.numpy()
     real = windows.attention_mask == 1
     apart = [float(np.square(each[real] - eight[real]).mean()) for each in (own, plain)]
-    assert apart[0] < 0.5 * apart[1], apart
+    assert apart[0] < 0.7 * apart[1], apart
 
 
 def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

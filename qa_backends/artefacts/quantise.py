@@ -36,9 +36,9 @@ def seven_bits() -> bool:
 
 
 @contextmanager
-def prepared(making: Making, windows: Sequence[Windows]) -> Iterator[Path]:
+def prepared(making: Making, windows: Sequence[Windows]) -> Iterator[tuple[Path, onnx.ModelProto]]:
     """The parent's graph with shapes inferred and constants folded, as quantising wants it, and with the channels
-    smoothed that are outlying in ``windows``; gone afterwards."""
+    smoothed that are outlying in ``windows``: as a file that is gone afterwards, and as what that holds."""
     import onnx
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -48,7 +48,7 @@ def prepared(making: Making, windows: Sequence[Windows]) -> Iterator[Path]:
         model = onnx.load(path)
         smooth(model, largest_inputs(model, feeds(model, windows, making.progress, "outliers")))
         onnx.save(model, path)
-        yield path
+        yield path, model
     path.unlink()
 
 

@@ -252,7 +252,7 @@ def overhead(
             each.tokenise_kept_ms, each.model_ms,
         )  # fmt: skip
         table.add_row(
-            each.backend.partition("/")[2],
+            each.name,
             str(each.tokens),
             *[f"{part:.2f}" for part in parts],
             f"{each.share_of_model:.1%}",
@@ -272,6 +272,7 @@ def long_texts(
     """What texts up to the longest take, and how much memory."""
     from qa_backends.measure.benchmark import long_texts as measure
     from qa_backends.measure.results.files import LONG, add_long_texts, as_dict
+    from qa_backends.measure.results.long_texts import HEAD, cells
     from qa_backends.runtime import Runtime
 
     of, chosen = catalog.resolve(backend, family)
@@ -281,11 +282,9 @@ def long_texts(
         add_long_texts(save, found.rows)
     if as_json:
         return show(as_dict(LONG, found))
-    table = table_of("backend", "characters", "windows", "seconds", "most memory, MB")
+    table = table_of("backend", *HEAD)
     for each in found.rows:
-        memory = f"{each.peak_bytes / 1e6:.0f}" if each.peak_bytes else "not known"
-        name = each.backend.rpartition("/")[2]
-        table.add_row(name, f"{each.characters:,}", str(each.windows), f"{each.p50_ms / 1000:.2f}", memory)
+        table.add_row(each.name, *cells(each))
     console.print(table)
     return None
 

@@ -66,7 +66,7 @@ class OpenVino(Engine):
         self._inputs = [each.get_any_name() for each in self._compiled.inputs]
 
     def forward(self, windows: Windows) -> SpanLogits:
-        # Shared: read and written where they are, which saves a twentieth of the shortest question's time.
+        # Shared: read and written where they are. That saves 0.03 of 0.70 ms at 128 tokens (pruned-deep in INT8, EPYC).
         found = self._request.infer(windows.inputs(self._inputs), share_inputs=True, share_outputs=True)
         start, end = (np.array(found[name]) for name in OUTPUTS)  # copies: the request keeps its buffers
         return SpanLogits(start, end)

@@ -2,9 +2,8 @@
 
 Every product of the encoder with weights rounds them and its input to 8 bits, as the step ``onnx-int8`` will: outlying
 channels smoothed first, weights scaled by output channel, inputs by the range that calibration texts give them. The
-step rounds queries and keys too; here they are left.
-Rounding has no gradient, so that of what comes out of it is passed on (the straight-through estimator, Bengio et al.
-2013).
+step rounds queries and keys too; here they are left. Rounding has no gradient, so that of what comes out of it is
+passed on (the straight-through estimator, Bengio et al. 2013).
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ def make(making: Making) -> None:
     """Puts QuantizeLinear and DequantizeLinear around what is computed in INT8, products with weights and, where the
     processor gains by it, those of queries with keys: every runtime reads those pairs in its own way. Products' results
     stay as they are, to be added to biases in FP32."""
-    import onnx
     from onnxruntime.quantization import (
         CalibrationDataReader,
         CalibrationMethod,
@@ -35,8 +34,7 @@ def make(making: Making) -> None:
             return next(self._feeds, None)
 
     windows = calibration_windows(making.checkpoint)
-    with prepared(making, windows) as graph:
-        model = onnx.load(graph)
+    with prepared(making, windows) as (graph, model):
         attention = [] if seven_bits() else attention_products(model)
         quantize_static(
             str(graph),

@@ -13,13 +13,12 @@ from qa_backends.paths import CALIBRATION
 
 
 def make(making: Making) -> None:
-    import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    with prepared(making, calibration_windows(making.checkpoint)) as graph:
+    with prepared(making, calibration_windows(making.checkpoint)) as (graph, model):
         quantize_dynamic(
             str(graph), str(making.folder / FILE), per_channel=True, weight_type=QuantType.QInt8,
-            nodes_to_quantize=[each.name for each in products_of(onnx.load(graph))], reduce_range=seven_bits(),
+            nodes_to_quantize=[each.name for each in products_of(model)], reduce_range=seven_bits(),
         )  # fmt: skip
 
 

@@ -49,8 +49,12 @@ def card() -> str:
 def quality_table(file: Path) -> str:
     """Quality in detail of every backend of the embedded family, on each data set it was wholly measured on, by the
     file."""
+    return _details(_measured(file))
+
+
+def _details(measured: list[tuple[str, QualityRecord]]) -> str:
     head = ["backend", "data", "questions", "EM", "F1", "F1 less the baseline's", "F1, answerable", "F1, unanswerable"]
-    return markdown([*head, "same answer as baseline"], [_detail(title, each) for title, each in _measured(file)])
+    return markdown([*head, "same answer as baseline"], [_detail(title, each) for title, each in measured])
 
 
 def _measured(file: Path) -> list[tuple[str, QualityRecord]]:
@@ -70,10 +74,11 @@ def quality_elsewhere() -> str:
         "INT8 has weights of 7 bits on a processor that does not add products of 8 bits up in one instruction (VNNI), "
         "and answers otherwise there."
     )
-    machines = [each.machine for _, each in _measured(ACCURACY_AVX2)]
-    if not machines:
+    measured = _measured(ACCURACY_AVX2)
+    if not measured:
         return f"{apart} That was last measured of earlier weights."
-    return f"{apart} On {machines[0].sentence('cpu')}:\n\n{quality_table(ACCURACY_AVX2)}"
+    _, first = measured[0]
+    return f"{apart} On {first.machine.sentence('cpu')}:\n\n{_details(measured)}"
 
 
 def rounding() -> str:

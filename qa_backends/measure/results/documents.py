@@ -9,9 +9,9 @@ from qa_backends.measure.benchmark.presets import beside
 from qa_backends.measure.results.card import CARD_FAMILY, card
 from qa_backends.measure.results.document import markdown, with_table
 from qa_backends.measure.results.files import read_benchmark, read_long_texts, read_overhead
+from qa_backends.measure.results.long_texts import long_texts_table
 from qa_backends.measure.results.processors import (
     ELSEWHERE,
-    long_texts_table,
     reached,
     table_elsewhere,
     told_elsewhere,

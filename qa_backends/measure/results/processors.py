@@ -20,7 +20,7 @@ from qa_backends.paths import BENCHMARK_AVX2, BENCHMARK_INTEL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, LongTexts
+    from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
 
 THEN = (
     "That was before `distilled` was there, before ONNX Runtime's threads were left awake between two runs, and before "
@@ -120,31 +120,3 @@ def _of_earlier(benchmark: Benchmark) -> str:
     names = {each.backend for each in benchmark.rows}
     old = {each.backend for each in benchmark.rows if not measured_on_current_weights(each)}
     return f" Other weights ship now of {len(old)} of these {len(names)}." if old else ""
-
-
-def long_texts_table(found: LongTexts) -> str:
-    """What whole texts take, each backend in a process of its own.
-
-    Raises:
-        InputError: nothing was measured.
-    """
-    if not found.rows:
-        raise lacking("long texts")
-    lines = [
-        [
-            named(each),
-            f"{each.characters:,}",
-            str(each.windows),
-            f"{each.p50_ms / 1000:.2f}",
-            "" if each.peak_bytes is None else f"{each.peak_bytes / 1e6:.0f}",
-        ]
-        for each in found.rows
-    ]
-    head = ["backend", "characters", "windows", "seconds", "most memory, MB"]
-    machines = " and ".join(dict.fromkeys(each.machine.sentence(each.device) for each in found.rows))
-    runs = min(each.runs for each in found.rows)
-    return (
-        f"## Long texts\n\n{markdown(head, lines)}\n\nMedians of {runs} whole answers or more, and the most memory "
-        f"that the process held until then, libraries and weights included; each backend in a process of its own, on "
-        f"{machines}."
-    )

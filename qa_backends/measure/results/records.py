@@ -28,6 +28,18 @@ HELD_OUT = "held-out articles"
 """What their questions are called beside other data sets."""
 
 
+class OfBackend:
+    """A record of one backend, which it calls ``backend``, family/name."""
+
+    __slots__ = ()
+    backend: str
+
+    @property
+    def name(self) -> str:
+        """The backend's, without its family."""
+        return self.backend.rpartition("/")[2]
+
+
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """What could not be measured, and why; ``backend`` or ``point`` is empty where all of them are meant."""
@@ -81,7 +93,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class BenchmarkRecord:
+class BenchmarkRecord(OfBackend):
     """What one backend did at one point, with all that is needed to judge it."""
 
     backend: str
@@ -122,18 +134,13 @@ class BenchmarkRecord:
             raise ValueError("samples that no benchmark takes: a whole answer in no time, or in endless time")
 
     @property
-    def name(self) -> str:
-        """The backend's, without its family."""
-        return self.backend.rpartition("/")[2]
-
-    @property
     def place(self) -> tuple[str, str, int | None, int, str]:
         """What tells records of one benchmark apart."""
         return self.backend, self.device, self.tokens, self.batch, self.order
 
 
 @dataclass(frozen=True, slots=True)
-class AloneRecord:
+class AloneRecord(OfBackend):
     """A backend measured by itself beside what it took in company; ``ratio`` is company over alone."""
 
     backend: str
@@ -144,10 +151,6 @@ class AloneRecord:
     p50_ms: Milliseconds
     company_p50_ms: Milliseconds
     ratio: Milliseconds
-
-    @property
-    def name(self) -> str:
-        return self.backend.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True, slots=True)
-class QualityRecord:
+class QualityRecord(OfBackend):
     """One backend's quality on a data set, in percent over ``n`` questions; parts without a question are ``None``.
 
     ``agreement`` is the share of answers that equal the baseline's, ``f1_difference`` the paired difference to its F1;
@@ -193,10 +196,6 @@ class QualityRecord:
     f1_difference: Difference | None = None
 
     @property
-    def name(self) -> str:
-        return self.backend.rpartition("/")[2]
-
-    @property
     def place(self) -> tuple[str, str, str, int | None, int]:
         """What a newer measurement replaces an older one by."""
         return self.backend, self.device, self.data_sha256, self.limit, self.seed
@@ -217,7 +216,7 @@ class QualityTable:
 
 
 @dataclass(frozen=True, slots=True)
-class OverheadRecord:
+class OverheadRecord(OfBackend):
     """The app's own cost beside the model of ``backend``, at one length: medians over ``runs`` answers, in ms."""
 
     backend: str
@@ -242,7 +241,7 @@ class Overhead:
 
 
 @dataclass(frozen=True, slots=True)
-class LongText:
+class LongText(OfBackend):
     """What a text of so many ``characters``, cut into ``windows``, takes ``backend``: the median of ``runs`` whole
     answers, and the most memory that was resident in the process until then, libraries and weights included, in bytes;
     ``None`` where the system does not tell."""
@@ -256,10 +255,6 @@ class LongText:
     p50_ms: Milliseconds
     peak_bytes: int | None
     machine: Machine
-
-    @property
-    def name(self) -> str:
-        return self.backend.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)

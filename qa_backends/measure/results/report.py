@@ -197,7 +197,7 @@ def _overhead(overhead: Overhead) -> str:
     if not at:
         raise lacking(f"the app's own cost at {SHOWN_AT} tokens")
     costs = [
-        f"{each.own_ms:.2f} ms a question beside `{each.backend.partition('/')[2]}` ({each.tokenise_ms:.2f} to "
+        f"{each.own_ms:.2f} ms a question beside `{each.name}` ({each.tokenise_ms:.2f} to "
         f"tokenise, {each.decode_ms:.2f} to decode, {each.bookkeeping_ms:.2f} around it)"
         for each in at
     ]

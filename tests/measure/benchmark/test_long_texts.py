@@ -12,7 +12,7 @@ from qa_backends import catalog
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.long_texts import CHARACTERS, long_texts
 from qa_backends.measure.results.files import add_long_texts, read_long_texts
-from qa_backends.measure.results.processors import long_texts_table
+from qa_backends.measure.results.long_texts import long_texts_table
 from qa_backends.measure.results.records import LongTexts
 from qa_backends.paths import LONG_TEXTS
 from qa_backends.runtime import Runtime

@@ -20,18 +20,23 @@ FRAME = ASSETS / "frame.css"
 FAVICON = ASSETS / "favicon.svg"
 PREVIEW = ASSETS / "preview.png"
 
+AMD, INTEL, AVX2 = "-amd", "-intel", "-avx2"
+"""Behind the name of a file of results that is of another kind of processor than the README's, which has AMX."""
+
+
+def measured_on(kind: str, file: Path) -> Path:
+    """What was measured as in the file, on processors of that kind."""
+    return file.with_stem(file.stem + kind)
+
+
 RESULTS = ASSETS / "results"
 ACCURACY = RESULTS / "accuracy.json"
-ACCURACY_AVX2 = RESULTS / "accuracy-avx2.json"
+ACCURACY_AVX2 = measured_on(AVX2, ACCURACY)
 BENCHMARK = RESULTS / "benchmark-cpu.json"
-BENCHMARK_INTEL = RESULTS / "benchmark-cpu-intel.json"
-BENCHMARK_AVX2 = RESULTS / "benchmark-cpu-avx2.json"
 LADDER = RESULTS / "ladder-bert-large-cpu.json"
 OVERHEAD = RESULTS / "overhead-cpu.json"
 LONG_TEXTS = RESULTS / "long-texts-cpu.json"
 RECORDED = RESULTS / "recorded.json"
-RECORDED_INTEL = RESULTS / "recorded-intel.json"
-RECORDED_AVX2 = RESULTS / "recorded-avx2.json"
 SERVING = RESULTS / "serving-cpu.json"
 TECHNIQUES = RESULTS / "techniques.json"
 DISTILLATION = RESULTS / "distillation.json"

@@ -97,6 +97,8 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run: Run, tmp_path: Path) -
         (["list", "--device", "abacus"], 2, "Choose one of"),
         (["evaluate", "--data", "own", "--family", "bert-large-random"], 2, "answer nothing"),
         (["answer", "--family", "bert-large-random", "--question", QUESTION, "--context", TEXT], 2, "answer nothing"),
+        (["export", "--family", "bert-large-random", "--to", "never"], 2, "answer nothing"),
+        (["serve", "--family", "bert-large-random"], 2, "answer nothing"),
         (["train", "pack", "--checkpoint", "/nope", "--out", "y"], 2, "checkpoint"),
         (["train", "prune", "--data", "x", "--out", "y", "--teacher", "z", "--method", "magic"], 2, "importance"),
     ],

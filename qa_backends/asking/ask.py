@@ -170,11 +170,12 @@ def ask(
     leaves the turns out. What goes wrong with one backend is in its outcome, while the others' results stay.
 
     Raises:
-        InputError: nothing to ask, or nobody to ask it of.
+        InputError: nothing to ask, or nobody to ask it of; or the family's weights are random.
         QAError: the family's tokenizer cannot be had, so that no backend can answer.
         Cancelled: ``stopped()``, or ``emit`` raised it.
     """
     check(query)
+    family.check_answers()
     if not backends:
         raise InputError("No backend is chosen. Tick at least one.")
     state = Asking(query, family, device, [Outcome(each) for each in backends])

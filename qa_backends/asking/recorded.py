@@ -15,7 +15,7 @@ from qa_backends.errors import BackendFailed, UnknownBackend
 from qa_backends.measure.results.files import read_results
 from qa_backends.measure.results.shipped import checkpoint_hash, of_like_processor, preselection
 from qa_backends.measure.timing.machine import Machine, this_machine
-from qa_backends.paths import EXAMPLES, RECORDED, RECORDED_AVX2, RECORDED_INTEL
+from qa_backends.paths import AMD, EXAMPLES, RECORDED, measured_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,11 +60,11 @@ def record(runtime: Runtime, family: Family, device: str) -> Recorded:
 
 
 @cache
-def recorded_comparison() -> Comparison | None:
-    """The comparison that ships, with the quality that ships: of a processor like this one or, where that is of other
-    weights than those that ship, the usual one; ``None`` where that is too."""
-    like = of_like_processor(RECORDED, RECORDED_INTEL, RECORDED_AVX2)
-    return next(filter(None, map(_on_current_weights, dict.fromkeys((like, RECORDED)))), None)
+def recorded_comparisons() -> tuple[Comparison, ...]:
+    """The comparisons that ship, with the quality that ships: that of a processor like this one first, then the usual
+    one and AMD's, each unless it is of other weights than those that ship."""
+    files = dict.fromkeys((of_like_processor(RECORDED), RECORDED, measured_on(AMD, RECORDED)))
+    return tuple(filter(None, map(_on_current_weights, files)))
 
 
 def _on_current_weights(file: Path) -> Comparison | None:

@@ -173,6 +173,7 @@ BACKENDS = (
     Backend(PRUNED, "onnx-fused-fp16", "triton"),
     Backend("pruned-deep", CHECKPOINT, "pytorch"),
     Backend("pruned-deep", "onnx-fused-fp16", "onnxruntime"),
+    Backend("pruned-deep", "onnx", "openvino", BF16),
     Backend("pruned-deep", "onnx-int8", "openvino"),
     Backend("pruned-deep", "onnx-int8", "openvino", BF16),
     Backend("distilled", CHECKPOINT, "pytorch"),

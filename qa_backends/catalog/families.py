@@ -72,6 +72,14 @@ class Family:
         """Whether its weights are random: it shows what a shape costs, and answers nothing."""
         return any(source.shape for _, source in self.checkpoints)
 
+    def check_answers(self) -> None:
+        """Raises InputError where its weights are random."""
+        if self.random:
+            raise InputError(
+                "Random weights answer nothing. Measure what they cost: python -m qa_backends bench --family "
+                f"{self.name}"
+            )
+
     @property
     def embedded(self) -> bool:
         """Whether nothing has to be downloaded: what ships, and own models, which were when they were chosen."""

@@ -107,6 +107,7 @@ def load(
     from qa_backends.serving.load.servers import Target
 
     of, chosen = catalog.resolve(backend, family, otherwise=catalog.FASTEST)
+    of.check_answers()
     target = Target(Runtime(progress=watched), of, chosen, pick_device(device), triton_environment)
     found = measure(
         target, lengths=numbers("--lengths", lengths), tokens=tokens, clients=numbers("--clients", clients), runs=runs,

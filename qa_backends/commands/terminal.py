@@ -77,10 +77,7 @@ def pick_device(wanted: str | None) -> str:
 def asked_of(backend: str | None, family: str | None) -> tuple[Family, Backend]:
     """Who is to answer, by name, as ``catalog.resolve`` has it. Raises InputError for weights that answer nothing."""
     of, chosen = catalog.resolve(backend, family)
-    if of.random:
-        raise InputError(
-            f"Random weights answer nothing. Measure what they cost: python -m qa_backends bench --family {of.name}"
-        )
+    of.check_answers()
     return of, chosen
 
 

@@ -158,9 +158,11 @@ def app(options: Options) -> serve.Application:
 
     Raises:
         UnknownBackend: the options name a backend that is not there.
+        InputError: the family's weights are random.
     """
     catalog.adopt_chosen(UNWATCHED)
     family = catalog.family(options.family or catalog.default_family())
+    family.check_answers()
     names = [name.strip() for name in options.backends.split(",") if name.strip()]
     chosen = [catalog.resolve(name, family.name)[1] for name in names or preselection(family, options.where)]
     size = BatchSize(items=options.max_batch, wait_s=options.max_wait_ms / 1000)

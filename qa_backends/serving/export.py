@@ -70,9 +70,11 @@ def taken(
     """The backend's artefact, and an empty folder that is ``folder`` in the end, or nothing where writing it fails.
 
     Raises:
-        InputError: the folder is there already, or the backend's engine needs more than one package.
+        InputError: the folder is there already, the backend's engine needs more than one package, or the family's
+            weights are random.
         ArtefactError, BackendUnavailable, BackendFailed: see ``Runtime.make_ready``.
     """
+    family.check_answers()
     if not backend.portable:
         raise InputError(
             f"{backend.title} cannot be taken away: its engine needs this project to load the model. Choose a backend "

@@ -172,7 +172,7 @@ def pipeline(
     the calls. What is not built yet is built first, which is logged.
 
     Raises:
-        InputError: there is no such backend, device or option.
+        InputError: there is no such backend, device or option, or the family's weights are random.
         BackendUnavailable, ArtefactError, BackendFailed: it cannot run here, or its making failed.
     """
     if not isinstance(backend, str | None):
@@ -182,6 +182,7 @@ def pipeline(
     if family and model:
         raise InputError("A family and a model of your own are both named. Leave one of them out.")
     of, chosen = catalog.resolve(backend, catalog.adopt(model, progress).name if model else family)
+    of.check_answers()
     return QuestionAnswering(_runtime(), of, chosen, _device(device), Options().changed(options))
 
 

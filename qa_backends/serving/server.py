@@ -64,8 +64,10 @@ def serve(
     """Serves until it is told to stop; then takes nothing new, and answers what it had accepted.
 
     Raises:
+        InputError: the family's weights are random.
         BackendUnavailable: the port cannot be had.
     """
+    of.check_answers()
     log_lines()
     runtime = Runtime(progress=Progress(logger.info))
     service = service_of(runtime, of, backends, device, size, bounds)

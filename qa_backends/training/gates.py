@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of, parameter_counts
-from qa_backends.checkpoints.packing import keep_columns, keep_heads
+from qa_backends.checkpoints.packing import keep_columns, keep_heads, keep_layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,3 +91,14 @@ def cut_down(model: PreTrainedModel, heads: list[torch.Tensor], columns: list[to
     for number, (kept_heads, kept_columns) in enumerate(zip(heads, columns, strict=True)):
         keep_heads(model, number, kept_heads)
         keep_columns(model, number, kept_columns)
+
+
+def drop_emptied(model: PreTrainedModel) -> None:
+    """Removes from the model, in place, the layers that have neither heads nor columns left; one layer stays.
+
+    Such a layer adds one vector to every token and normalises it twice, which its neighbours learn to do without.
+    """
+    blocks = architecture_of(model.config).blocks(model)
+    left = [number for number, each in enumerate(blocks) if each.heads or each.up.out_features]
+    if len(left) < len(blocks):
+        keep_layers(model, left or [0])

@@ -61,8 +61,8 @@ def _beside(heads: int, columns: int) -> Shape:
 class LatencyTable:
     """Seconds that the heads, and the columns, of one layer take, by their number, at each of the ``lengths``.
 
-    A layer of neither counts as nothing: that part of a model's time is nobody's to save. ``layers`` is how many the
-    whole model has; ``facts`` say what was timed, and on what.
+    A layer of neither counts as nothing, though its two normalisations take time until it is removed. ``layers`` is
+    how many the whole model has; ``facts`` say what was timed, and on what.
     """
 
     lengths: tuple[int, ...]

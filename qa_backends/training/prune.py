@@ -24,7 +24,7 @@ from qa_backends.checkpoints.load import read_config, save_model
 from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.errors import InputError
 from qa_backends.training.distil import hidden_loss, logits_loss
-from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
+from qa_backends.training.gates import Gates, choose, cut_down, drop_emptied, encoder_parameters, layer_costs
 from qa_backends.training.latency import choose_by_time
 from qa_backends.training.material import Material
 from qa_backends.training.model import frozen, learned, runner, showing, trainable
@@ -61,7 +61,7 @@ class Pruning:
     ``density`` is the share of the teacher's encoder to keep: of its parameters or, with a ``latency`` table, of the
     time it takes. ``start`` is the checkpoint that is pruned by importance, by default the teacher. Stages that would
     leave nearly all of it are left out; the last one always trains it on. In its first ``hidden_passes`` the teacher's
-    hidden states are taught beside its logits, both by PyTorch.
+    hidden states are taught beside its logits, both by PyTorch; without these, layers that lost all they had go.
     """
 
     def __init__(
@@ -204,6 +204,8 @@ class Pruning:
         else:
             keep = round(density * self._whole)
             cut_down(model, *choose(heads, columns, layer_costs(model), encoder_parameters(model) - keep))
+        if not self._hidden_steps:  # which compare layer by layer
+            drop_emptied(model)
 
     def _importance(self, model: PreTrainedModel) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """Mean squared gradient of the loss by each gate: about twice what closing the gate would add to the loss."""

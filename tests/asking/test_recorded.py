@@ -9,7 +9,7 @@ import pytest
 
 from qa_backends import catalog
 from qa_backends.asking import recorded
-from qa_backends.asking.recorded import KIND, MAIN, Recorded, examples, record, recorded_comparison
+from qa_backends.asking.recorded import KIND, MAIN, Recorded, examples, record, recorded_comparisons
 from qa_backends.measure.results import shipped
 from qa_backends.measure.results.files import read_results, write_results
 from qa_backends.measure.results.shipped import checkpoint_hash, preselection
@@ -25,32 +25,42 @@ MINILM = catalog.family("minilm")
 
 
 def test_what_ships_is_the_first_example_on_the_weights_that_ship() -> None:
-    found = recorded_comparison()
-    assert found is not None
+    found = recorded_comparisons()[0]
     assert (found.question, found.context) == (examples()[0]["question"], examples()[0]["context"])
     assert found.recorded and [card.backend for card in found.answered][: len(MAIN)] == list(MAIN)
     assert found.card("pruned").speed_up is not None
     assert found.fastest is not None and found.tokens > 0, "what is shown first says how many times as fast"
 
 
-@pytest.mark.parametrize(("slow", "maker"), [(True, "AuthenticAMD"), (False, "GenuineIntel"), (False, "AuthenticAMD")])
+@pytest.mark.parametrize(
+    ("slow", "flags", "maker"),
+    [
+        (True, set(), "AuthenticAMD"),
+        (False, set(), "GenuineIntel"),
+        (False, set(), "AuthenticAMD"),
+        (False, {"amx_bf16"}, "GenuineIntel"),
+    ],
+)
 def test_at_first_sight_what_is_ticked_is_shown_on_each_kind_of_processor(
-    monkeypatch: pytest.MonkeyPatch, slow: bool, maker: str
+    monkeypatch: pytest.MonkeyPatch, slow: bool, flags: set[str], maker: str
 ) -> None:
     monkeypatch.setattr(shipped, "seven_bits", lambda: slow)
+    monkeypatch.setattr(shipped, "cpu_flags", lambda: frozenset(flags))
     monkeypatch.setattr(shipped, "cpu_facts", lambda: {"vendor_id": maker})
+    monkeypatch.setattr("qa_backends.engines.openvino.has_bf16", lambda _device: "amx_bf16" in flags)
     monkeypatch.setattr(shipped, "shipped_benchmark", shipped.shipped_benchmark.__wrapped__)
-    recorded_comparison.cache_clear()
+    recorded_comparisons.cache_clear()
     try:
         found = first_sight()
     finally:
-        recorded_comparison.cache_clear()
-    like = recorded.of_like_processor(recorded.RECORDED, recorded.RECORDED_INTEL, recorded.RECORDED_AVX2)
-    sentences = [read_results(file, KIND, Recorded).view.recorded for file in (like, recorded.RECORDED)]
-    assert found is not None and found.recorded in sentences, "of a processor like this one, or else the usual one"
+        recorded_comparisons.cache_clear()
+    amd = recorded.measured_on(recorded.AMD, recorded.RECORDED)
+    files = (recorded.of_like_processor(recorded.RECORDED), recorded.RECORDED, amd)
+    sentences = [read_results(file, KIND, Recorded).view.recorded for file in files]
+    assert found is not None and found.recorded in sentences, "of a processor like this one, or else of another"
     shown = {card.backend for card in found.cards}
     assert shown >= set(catalog.usual(MINILM))
-    if found.recorded == sentences[0]:
+    if not slow:  # of what is fastest without VNNI nothing may be recorded with the weights that ship
         assert shown == set(preselection(MINILM, "cpu"))
 
 
@@ -69,11 +79,12 @@ def shown(monkeypatch: pytest.MonkeyPatch, path: Path, content: Recorded) -> boo
     write_results(path, KIND, content)
     monkeypatch.setattr(recorded, "RECORDED", path)
     monkeypatch.setattr(recorded, "of_like_processor", lambda *_files: path)
-    recorded_comparison.cache_clear()
+    monkeypatch.setattr(recorded, "measured_on", lambda _kind, file: file)
+    recorded_comparisons.cache_clear()
     try:
-        return recorded_comparison() is not None
+        return bool(recorded_comparisons())
     finally:
-        recorded_comparison.cache_clear()
+        recorded_comparisons.cache_clear()
 
 
 def test_a_recording_of_other_or_unknown_weights_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -97,10 +108,10 @@ def test_where_the_recording_of_a_like_processor_is_of_other_weights_the_usual_o
     sentences = []
     for file in (old, like):
         monkeypatch.setattr(recorded, "of_like_processor", lambda *_files, file=file: file)
-        recorded_comparison.cache_clear()
+        recorded_comparisons.cache_clear()
         try:
-            found = recorded_comparison()
+            found = recorded_comparisons()[0]
         finally:
-            recorded_comparison.cache_clear()
-        sentences.append(found and found.recorded)
+            recorded_comparisons.cache_clear()
+        sentences.append(found.recorded)
     assert sentences == [content.view.recorded, "a machine like this one"]

@@ -15,7 +15,7 @@ from PIL import Image, PngImagePlugin
 from playwright.sync_api import sync_playwright
 
 from qa_backends.asking.comparison import Card
-from qa_backends.asking.recorded import recorded_comparison
+from qa_backends.asking.recorded import recorded_comparisons
 from qa_backends.paths import FAVICON, PREVIEW
 from qa_backends.web.ask.verdict import verdict_of
 from qa_backends.web.document import PREVIEW_SIZE
@@ -46,7 +46,7 @@ li span { text-align: right; font-weight: 600; }
 
 def said() -> tuple[str, str, str]:
     """Of the recorded question: the question, the figure, and what it is."""
-    view = recorded_comparison()
+    view = next(iter(recorded_comparisons()), None)
     assert view is not None, "nothing is recorded; run: python -m qa_backends record"
     verdict = verdict_of(view)
     return view.question, verdict.figure, verdict.title
@@ -54,7 +54,7 @@ def said() -> tuple[str, str, str]:
 
 def document() -> str:
     """The picture as a page."""
-    view = recorded_comparison()
+    view = next(iter(recorded_comparisons()), None)
     assert view is not None
     slowest = max(card.latency_ms or 0.0 for card in view.answered)
     rows = "".join(_row(card, slowest) for card in view.answered)

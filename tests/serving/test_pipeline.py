@@ -138,6 +138,11 @@ def test_no_such_backend_or_device() -> None:
         pipeline("baseline", device=7)
 
 
+def test_random_weights_are_not_asked() -> None:
+    with pytest.raises(InputError, match="answer nothing"):
+        pipeline("baseline", family="bert-large-random")
+
+
 def test_the_documents_lines_run_as_they_stand() -> None:
     document = (Path(ROOT) / "docs" / "library.md").read_text(encoding="utf-8")
     blocks = [each.partition("```")[0] for each in document.split("```python\n")[1:]]

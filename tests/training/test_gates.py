@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from helpers import BASELINE
+from helpers import BASELINE, random_bert
 
 from qa_backends.checkpoints.architectures import architecture_of
-from qa_backends.checkpoints.load import load_model
+from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
 from qa_backends.training.data import collate, examples
-from qa_backends.training.gates import Gates, choose, cut_down, encoder_parameters, layer_costs
+from qa_backends.training.gates import Gates, choose, cut_down, drop_emptied, encoder_parameters, layer_costs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,3 +56,26 @@ def test_cutting_down_saves_what_heads_and_columns_cost(tiny: Path) -> None:
     cut_down(model, heads, columns)
     assert encoder_parameters(model) == before - 2 * head - 7 * column
     assert model.config.intermediate_sizes == [48, 41]
+
+
+def test_layers_that_lost_all_they_had_go(tmp_path: Path) -> None:
+    model = load_model(random_bert(tmp_path / "whole", layers=4))
+    heads, columns = ([torch.arange(size) < left for left in (2, 0, 0, 1)] for size in (4, 48))
+    columns[2] = torch.arange(48) < 32
+    cut_down(model, heads, columns)
+    ids = torch.arange(9)[None]
+    drop_emptied(model)
+    assert [(each.heads, each.up.out_features) for each in architecture_of(model.config).blocks(model)] == [
+        (2, 2), (0, 32), (1, 1),
+    ]  # fmt: skip
+    save_model(model, tmp_path / "made", tokenizer_from=tmp_path / "whole", dtype=torch.float32)
+    with torch.inference_mode():
+        read = load_model(tmp_path / "made")(ids).start_logits
+        torch.testing.assert_close(read, model(ids).start_logits, atol=1e-5, rtol=0)
+
+
+def test_of_layers_that_all_lost_everything_one_stays(tmp_path: Path) -> None:
+    model = load_model(random_bert(tmp_path / "whole", layers=2))
+    cut_down(model, [torch.zeros(4) > 0] * 2, [torch.zeros(48) > 0] * 2)
+    drop_emptied(model)
+    assert model.config.num_hidden_layers == 1

@@ -101,6 +101,17 @@ def test_pruning_by_time_fits_the_time_in_tiles_and_goes_on_where_it_was(tmp_pat
         prune(teacher, tmp_path / "run", density=0.4)
 
 
+def test_a_layer_that_loses_all_it_has_goes_unless_hidden_states_are_taught(tmp_path: Path) -> None:
+    teacher = random_bert(tmp_path / "teacher", columns=96)
+    shapes = []
+    for name, hidden_passes in (("without", 0.0), ("with", 0.2)):
+        made = prune(teacher, tmp_path / name, density=0.15, latency=TABLE, hidden_passes=hidden_passes).run()
+        model = load_model(made)
+        shapes.append([(each.heads, each.up.out_features) for each in architecture_of(model.config).blocks(model)])
+    assert shapes[0] == [(0, TILE)], "all that the time allows"
+    assert sorted(shapes[1]) == [(0, 0), (0, TILE)]
+
+
 def test_each_stage_goes_on_in_the_questions_where_the_last_one_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,8 +48,7 @@ class Wish:
 
     def check(self) -> None:
         """Raises InputError, with what to do, for a wish that nothing could meet."""
-        if self.of.random:
-            raise InputError("Random weights answer nothing, so none of them can be advised. Measure them with bench.")
+        self.of.check_answers()
         check_device(self.device)
         if not self.lengths or len(set(self.lengths)) < len(self.lengths):
             raise InputError("Choose at least one length, and each one once.")

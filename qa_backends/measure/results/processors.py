@@ -15,7 +15,7 @@ from qa_backends.measure.results.card import CARD_FAMILY
 from qa_backends.measure.results.document import lacking, markdown
 from qa_backends.measure.results.report import EARLIER, SPEED_HEAD, fastest_of, named, speed_cells
 from qa_backends.measure.results.shipped import measured_on_current_weights
-from qa_backends.paths import BENCHMARK_AVX2, BENCHMARK_INTEL
+from qa_backends.paths import AMD, AVX2, BENCHMARK, INTEL, measured_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +29,9 @@ THEN = (
 )
 """What to know of those that were measured then."""
 ELSEWHERE = {
-    BENCHMARK_INTEL: f"{THEN} INT8 did not yet round what attention multiplies.",
-    BENCHMARK_AVX2: (
+    measured_on(AMD, BENCHMARK): "",
+    measured_on(INTEL, BENCHMARK): f"{THEN} INT8 did not yet round what attention multiplies.",
+    measured_on(AVX2, BENCHMARK): (
         f"{THEN} This processor does not add products of 8 bits up in one instruction (VNNI): INT8 has weights of 7 "
         f"bits there ([what it answers then](../assets/models/{CARD_FAMILY}/README.md))."
     ),
@@ -111,7 +112,7 @@ def table_elsewhere(benchmark: Benchmark, note: str) -> str:
         [each for each in records if each.backend == name] for name in dict.fromkeys(each.backend for each in records)
     ]
     table = markdown(["backend", *SPEED_HEAD], [[named(each[0]), *speed_cells(each)] for each in own])
-    about = f"{fastest_of(benchmark)} {note}{_of_earlier(benchmark)}"
+    about = " ".join(filter(None, (fastest_of(benchmark), note))) + _of_earlier(benchmark)
     return f"## {benchmark.machine.processor}\n\n{about}\n\n{table}"
 
 

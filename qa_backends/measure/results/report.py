@@ -189,7 +189,8 @@ def _sets() -> str:
 def _answered_on(records: list[BenchmarkRecord]) -> str:
     """The processors that gave the answers whose quality is shown."""
     known = [_known(each, data) for each in records for data in TITLES]
-    return " and ".join(sorted({each.machine.processor for each in known if each}))
+    *others, last = sorted({each.machine.processor for each in known if each}) or [""]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _overhead(overhead: Overhead) -> str:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.artefacts.quantise import seven_bits
+from qa_backends.artefacts.steps import chain_of
 from qa_backends.checkpoints.sources import weights_hash
 from qa_backends.errors import UnknownBackend
-from qa_backends.limits import cpu_facts
+from qa_backends.limits import cpu_facts, cpu_flags
 from qa_backends.measure.benchmark.plan import REFERENCES, SHOWN_AT
 from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, sha256_of
 from qa_backends.measure.results.files import read_benchmark, read_quality
-from qa_backends.paths import ACCURACY, ACCURACY_AVX2, BENCHMARK, BENCHMARK_AVX2, BENCHMARK_INTEL
+from qa_backends.paths import ACCURACY, ACCURACY_AVX2, AMD, AVX2, BENCHMARK, INTEL, measured_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from qa_backends.catalog import Backend, Family
     from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, LongText, QualityRecord
 
-INTEL = "GenuineIntel"
-"""What Linux calls the maker."""
+MAKERS = {"AuthenticAMD": AMD, "GenuineIntel": INTEL}
+"""What Linux calls those whose processors were measured."""
 MOST_F1_LOST = 1.0
 """Of the backend that is ticked for its speed."""
 
@@ -48,23 +49,26 @@ def measured_on_current_weights(record: BenchmarkRecord | LongText) -> bool:
     return current is not None and record.checkpoint == current
 
 
-def of_like_processor(usual: Path, intel: Path, avx2: Path) -> Path:
-    """Of three files of results, the one measured on the kind of processor that this machine has.
+def of_like_processor(usual: Path) -> Path:
+    """Of the files of results named after the usual one, that of the kind of processor that this machine has.
 
     In INT8 OpenVINO is the fastest on x86 processors that add the products up in one instruction, and slower than in
-    FP32 on those that do not: measured on one kind, backends stand in the wrong order for the other. Of those that do,
-    times on Intel's say little of others. Which kind this one is, only Linux tells; elsewhere the first is taken.
+    FP32 on those that do not; BF16 is at least as fast as INT8 on those with AMX, and may be slower than FP32 on
+    Intel's without. Measured on one kind, backends stand in the wrong order for another. Which kind this one is, only
+    Linux tells; elsewhere the usual file is taken.
     """
     if seven_bits():
-        return avx2
-    return intel if cpu_facts().get("vendor_id") == INTEL else usual
+        return measured_on(AVX2, usual)
+    if "amx_bf16" in cpu_flags():
+        return usual
+    return measured_on(MAKERS.get(cpu_facts().get("vendor_id", ""), ""), usual)
 
 
 @cache
 def shipped_benchmark() -> Benchmark | None:
     """Of a processor like this one, what was measured of the weights that ship; where that is the baseline alone, of
     the usual one, unless nothing else is known there either. ``None`` where nothing was measured."""
-    like = of_like_processor(BENCHMARK, BENCHMARK_INTEL, BENCHMARK_AVX2)
+    like = of_like_processor(BENCHMARK)
     files = [each for each in dict.fromkeys((like, BENCHMARK)) if each.is_file()]
     measured = [each for each in map(on_current_weights, map(read_benchmark, files)) if each.rows]
     return max(measured, key=_compares, default=None)
@@ -84,14 +88,15 @@ def on_current_weights(benchmark: Benchmark) -> Benchmark:
 
 def preselection(family: Family, device: str) -> tuple[str, ...]:
     """What is ticked to begin with: the usual backends, and the fastest besides, by what ships, that can run here and
-    loses no more than ``MOST_F1_LOST``; of those that cannot be told from it, the one with the fewest steps."""
+    loses no more than ``MOST_F1_LOST``; of those that cannot be told from it, the one of fewest steps and options."""
     benchmark = shipped_benchmark()
     raced = [each for each in benchmark.rows if each.backend == f"{family.name}/{each.name}"] if benchmark else []
     at = [each for each in raced if (each.device, each.tokens, each.batch) == (device, SHOWN_AT, 1)]
     able = [each for each in at if _can_be_advised(family, each.name, device)]
     fastest = min(able, key=lambda each: each.p50_ms, default=None)
-    first = [each.name for each in able if fastest and _ties(each, fastest)][:1]  # the steps stand in their order
-    return tuple(dict.fromkeys([*catalog.usual(family), *first]))
+    alike = [catalog.backend(each.name) for each in able if fastest and _ties(each, fastest)]
+    plainest = sorted(alike, key=lambda each: len(chain_of(each.artefact)) + len(each.options))[:1]
+    return tuple(dict.fromkeys([*catalog.usual(family), *(each.name for each in plainest)]))
 
 
 def _ties(record: BenchmarkRecord, fastest: BenchmarkRecord) -> bool:
@@ -113,7 +118,7 @@ def shipped_quality(
     family: Family, backend: Backend, device: str = "cpu", data: str = SQUAD_V2_DEV
 ) -> QualityRecord | None:
     """The backend's measured quality on a whole data set, as it computes on a processor like this one: INT8 whose
-    weights have 7 bits is measured apart, or not known, and the rest computes the same on all."""
+    weights have 7 bits is measured apart, or not known; the rest computes the same on all, up to how BF16 rounds."""
     file = ACCURACY_AVX2 if backend.rounds and seven_bits() else ACCURACY
     return quality_in(file, family, backend, device, data)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.asking.comparison import Comparison, Fastest
-from qa_backends.asking.recorded import examples, recorded_comparison
+from qa_backends.asking.recorded import examples, recorded_comparisons
 from qa_backends.limits import devices
 from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.web.ask import charts, html, share
@@ -51,10 +51,12 @@ def first_asked() -> tuple[str, str, str, list[str], str]:
 
 
 def first_sight() -> Comparison | None:
-    """The recorded comparison, as far as its backends are ticked to begin with."""
-    recorded = recorded_comparison()
-    if recorded is None:
+    """The first recorded comparison that holds what is ticked to begin with, without the rest of its backends; where
+    none holds it all, the first."""
+    found = recorded_comparisons()
+    if not found:
         return None
+    recorded = max(found, key=lambda each: {card.backend for card in each.cards} >= set(preselected(each.family)))
     ticked = preselected(recorded.family)
     cards = tuple(card for card in recorded.cards if card.backend in ticked)
     sped_up = [Fastest(card.backend, card.speed_up) for card in cards if card.speed_up]

@@ -31,6 +31,7 @@ OFFERED = {
     "pruned-ts-amp": "#5e7c35",
     "pruned-deep": "#3f7a83",
     "pruned-deep-ort-fp16": "#a17af0",
+    "pruned-deep-ov-bf16": "#8050f0",
     "pruned-deep-ov-int8": "#ec6551",
     "pruned-deep-ov-int8-bf16": "#ea43d4",
     "distilled": "#9680c5",

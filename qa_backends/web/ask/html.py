@@ -49,7 +49,7 @@ def result(view: Comparison, race: int = 0, *, note: str = "", stale: bool = Fal
         f'<header><h2 dir="auto">“{escape(view.question)}”</h2>'
         f"{status if view.status else facts}</header>{_headline(verdict)}"
         f'<div class="qa-lane qa-heads" aria-hidden="true">{_heads(sets)}</div><ol class="qa-race">{rows}</ol>'
-        f'{_trap(view)}{_notice(view.notice)}<p class="qa-soft">Bars: {_parts_named(view)}.{pace}</p></section>'
+        f'{_trap(view)}<p class="qa-soft">{_notice(view.notice)}Bars: {_parts_named(view)}.{pace}</p></section>'
     )
 
 
@@ -118,7 +118,8 @@ def _headline(verdict: Verdict) -> str:
 
 
 def _notice(sentence: str) -> str:
-    return f'<p class="qa-notice">{escape(sentence)}</p>' if sentence else ""
+    """In the line below the rows, so that nothing moves when it comes."""
+    return f'<span class="qa-notice">{escape(sentence)}</span> ' if sentence else ""
 
 
 def _trap(view: Comparison) -> str:
@@ -130,7 +131,8 @@ def _trap(view: Comparison) -> str:
         return ""
     fooled = [card.title for card in view.answered if card.answer is not None]
     who = f"Fooled: {', '.join(fooled)}." if fooled else "Nobody was fooled."
-    return _notice(f"A trap: the text does not say, so the right answer is none. {who}")
+    told = f"A trap: the text does not say, so the right answer is none. {who}"
+    return f'<p class="qa-notice">{escape(told)}</p>'
 
 
 def _row(card: Card, view: Comparison, sets: Sequence[str], slowest: float, factor: float, race: int) -> str:

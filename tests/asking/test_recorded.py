@@ -60,7 +60,7 @@ def test_at_first_sight_what_is_ticked_is_shown_on_each_kind_of_processor(
     assert found is not None and found.recorded in sentences, "of a processor like this one, or else of another"
     shown = {card.backend for card in found.cards}
     assert shown >= set(catalog.usual(MINILM))
-    if not slow:  # of what is fastest without VNNI nothing may be recorded with the weights that ship
+    if not slow or found.recorded == sentences[0]:  # without VNNI, what is recorded there may be of other weights
         assert shown == set(preselection(MINILM, "cpu"))
 
 

@@ -43,13 +43,15 @@ def result(view: Comparison, race: int = 0, *, note: str = "", stale: bool = Fal
     rows = "".join(_row(card, view, sets, slowest, factor if race else 0.0, race) for card in view.cards)
     facts = f'<p class="qa-soft">{f"<b>{escape(note)}</b> " if note else ""}{escape(_facts(view))}</p>'
     status = f'<p class="qa-status" role="status" aria-live="off">{escape(view.status)}</p>'
+    # In a line that stands there anyway, so that nothing moves when it comes.
+    notice = f'<span class="qa-notice">{escape(view.notice)}</span> ' if view.notice else ""
     pace = f'<span class="qa-pace"> They grew at {_pace(factor)}.</span>' if race and timed else ""
     return (
         f'<section class="qa-result{_dim(stale)}" aria-label="Result">'
         f'<header><h2 dir="auto">“{escape(view.question)}”</h2>'
         f"{status if view.status else facts}</header>{_headline(verdict)}"
         f'<div class="qa-lane qa-heads" aria-hidden="true">{_heads(sets)}</div><ol class="qa-race">{rows}</ol>'
-        f'{_trap(view)}<p class="qa-soft">{_notice(view.notice)}Bars: {_parts_named(view)}.{pace}</p></section>'
+        f'{_trap(view)}<p class="qa-soft">{notice}Bars: {_parts_named(view)}.{pace}</p></section>'
     )
 
 
@@ -118,8 +120,7 @@ def _headline(verdict: Verdict) -> str:
 
 
 def _notice(sentence: str) -> str:
-    """In the line below the rows, so that nothing moves when it comes."""
-    return f'<span class="qa-notice">{escape(sentence)}</span> ' if sentence else ""
+    return f'<p class="qa-notice">{escape(sentence)}</p>'
 
 
 def _trap(view: Comparison) -> str:
@@ -131,8 +132,7 @@ def _trap(view: Comparison) -> str:
         return ""
     fooled = [card.title for card in view.answered if card.answer is not None]
     who = f"Fooled: {', '.join(fooled)}." if fooled else "Nobody was fooled."
-    told = f"A trap: the text does not say, so the right answer is none. {who}"
-    return f'<p class="qa-notice">{escape(told)}</p>'
+    return _notice(f"A trap: the text does not say, so the right answer is none. {who}")
 
 
 def _row(card: Card, view: Comparison, sets: Sequence[str], slowest: float, factor: float, race: int) -> str:

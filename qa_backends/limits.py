@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import math
 import os
 import shutil
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +28,11 @@ GPU_DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 DEFAULT_SHARE = 0.5
 """Share of a device's memory that loaded weights may take, unless its variable says otherwise."""
 BUDGETS = {"cpu": "QA_MEMORY_GB", "cuda": "QA_GPU_MEMORY_GB"}
+
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+"""What ``malloc.h`` of glibc calls how much may be free at the heap's end, and how many blocks may lie beside it."""
+MOST_KEPT = 2**31 - 1
+"""Bytes that may be free at the heap's end: the most that ``mallopt`` takes."""
 
 DEVICE_TITLES = {"cuda": "GPU", "cpu": "CPU"}
 
@@ -56,6 +63,20 @@ def limit_threads() -> None:
         import torch
 
         torch.set_num_threads(thread_count())
+
+
+def keep_freed_memory() -> None:
+    """Makes glibc keep what is freed for what is allocated next; elsewhere nothing.
+
+    By itself it gives blocks of 32 MB and more back at once, as large as one layer's attention in training, and the
+    system empties every page of them again when they are next asked for.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    allocator = ctypes.CDLL(None)
+    if hasattr(allocator, "gnu_get_libc_version"):
+        allocator.mallopt(M_MMAP_MAX, 0)
+        allocator.mallopt(M_TRIM_THRESHOLD, MOST_KEPT)
 
 
 def thread_count() -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from qa_backends import limits
@@ -33,3 +35,26 @@ def test_without_a_container_the_cores_that_may_be_used_and_the_machines_memory_
     monkeypatch.setattr(limits.os, "sched_getaffinity", lambda _pid: {3, 5, 7})
     assert limits.thread_count() == 3
     assert limits.memory_bytes("cpu") == limits.psutil.virtual_memory().total
+
+
+FAULTS = """
+from resource import RUSAGE_SELF, getrusage
+from qa_backends.limits import keep_freed_memory
+
+def faults_of_a_large_block():
+    before = getrusage(RUSAGE_SELF).ru_minflt
+    bytearray(64 << 20)
+    return getrusage(RUSAGE_SELF).ru_minflt - before
+
+faults_of_a_large_block()
+given_back = faults_of_a_large_block()
+keep_freed_memory()
+faults_of_a_large_block()
+print(given_back, faults_of_a_large_block())
+"""
+
+
+def test_a_large_block_that_was_freed_is_there_for_the_next_once_memory_is_kept() -> None:
+    run = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
+    given_back, kept = map(int, run.stdout.split())
+    assert kept < given_back / 10, "the system empties every page again"

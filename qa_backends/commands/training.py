@@ -30,27 +30,10 @@ app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, quantise, ca
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 
 
-@app.command("finetune")
-@of_a_run(passes=3.0, seed=1)
-def finetune(
-    chosen: Chosen,
-    start_from: Annotated[
-        str, typer.Option("--from", help="An encoder or a fine-tuned checkpoint: a folder or a Hub id.")
-    ] = DEFAULT_ENCODER,
-    as_json: Json = False,
-) -> None:
-    """Fine-tune an encoder to find answer spans, or a fine-tuned checkpoint further."""
-    from qa_backends.training.finetune import finetune as fine_tuned
-    from qa_backends.training.provenance import encoder_folder, history
-
-    encoder = encoder_folder(start_from, watched)
-    with _steps() as on_step:
-        made = fine_tuned(chosen.parts.learned, start_from=encoder, run=chosen.run, on_step=on_step)
-    settings = {"start_from": encoder.name, **chosen.facts()}
-    _finish(made, "finetune", [encoder], settings | history(encoder), chosen, as_json=as_json)
-
-
-Teacher = Annotated[Path | None, typer.Option("--teacher", help="By default the family's baseline.")]
+Teachers = Annotated[
+    list[Path] | None,
+    typer.Option("--teacher", help="By default the family's baseline; of several, the logits' mean is taught."),
+]
 TeacherLogits = Annotated[
     Path | None,
     typer.Option("--teacher-logits", help="A file to keep the teacher's logits in: it runs once for all passes."),
@@ -63,11 +46,41 @@ TeacherBackend = Annotated[
 ]
 
 
+@app.command("finetune")
+@of_a_run(passes=3.0, seed=1)
+def finetune(
+    chosen: Chosen,
+    start_from: Annotated[
+        str, typer.Option("--from", help="An encoder or a fine-tuned checkpoint: a folder or a Hub id.")
+    ] = DEFAULT_ENCODER,
+    teachers: Annotated[
+        list[Path] | None,
+        typer.Option("--teacher", help="Whose logits are learned, or of several, their mean; by default the labels."),
+    ] = None,
+    teacher_logits: TeacherLogits = None,
+    teacher_backend: TeacherBackend = None,
+    as_json: Json = False,
+) -> None:
+    """Fine-tune an encoder to find answer spans, or a fine-tuned checkpoint further."""
+    from qa_backends.training.finetune import finetune as fine_tuned
+    from qa_backends.training.provenance import encoder_folder, history
+
+    encoder = encoder_folder(start_from, watched)
+    if (teacher_logits or teacher_backend) and not teachers:
+        raise InputError("--teacher-logits and --teacher-backend say how a teacher runs. Name one: --teacher FOLDER.")
+    teaching = _teaching(teachers, teacher_backend, teacher_logits, None) if teachers else None
+    with _steps() as on_step:
+        made = fine_tuned(chosen.parts.learned, start_from=encoder, run=chosen.run, on_step=on_step, teaching=teaching)
+    taught, taught_by = (teaching.facts(), teaching.checkpoints) if teaching else ({}, ())
+    settings = {"start_from": encoder.name, **taught, **chosen.facts()}
+    _finish(made, "finetune", [encoder, *taught_by], settings | history(encoder), chosen, as_json=as_json)
+
+
 @app.command("prune")
 @of_a_run(passes=1.0, seed=2)
 def prune(
     chosen: Chosen,
-    teacher: Teacher = None,
+    teachers: Teachers = None,
     start: Annotated[
         Path | None, typer.Option("--start", help="A checkpoint to prune in place of the teacher, by importance alone.")
     ] = None,
@@ -103,7 +116,7 @@ def prune(
             "trains."
         )
     table = LatencyTable.read(latency_table) if latency_table else None
-    teaching = _teaching(teacher, teacher_backend, teacher_logits, family)
+    teaching = _teaching(teachers, teacher_backend, teacher_logits, family)
     start = with_tokenizer(start, watched) if start else None
     with _steps() as on_step:
         pruning = Pruning(
@@ -121,7 +134,7 @@ def prune(
     settings = {"method": method, "density": density, "hidden_passes": hidden_passes}
     settings |= {"latency": table.facts if table else None}
     settings |= teaching.facts() | chosen.facts() | (history(start) if start else {})
-    _finish(made, "prune", [start or teaching.checkpoint, teaching.checkpoint], settings, chosen, as_json=as_json)
+    _finish(made, "prune", [start or teaching.checkpoint, *teaching.checkpoints], settings, chosen, as_json=as_json)
     smaller.note(teaching.checkpoint, "pruned", made)
 
 
@@ -129,7 +142,7 @@ def prune(
 @of_a_run(passes=4.0, seed=3)
 def distil(
     chosen: Chosen,
-    teacher: Teacher = None,
+    teachers: Teachers = None,
     layers: Annotated[
         str | None,
         typer.Option(
@@ -150,7 +163,7 @@ def distil(
     """Distil a student of fewer layers: the fine-tuned teacher's hidden states first, then its logits."""
     from qa_backends.training.student import Distilling
 
-    teaching = _teaching(teacher, teacher_backend, teacher_logits, family)
+    teaching = _teaching(teachers, teacher_backend, teacher_logits, family)
     there = read_config(teaching.checkpoint)["num_hidden_layers"]
     numbers = _numbers(layers) if layers else list(range(1, there, 2))
     with _steps() as on_step:
@@ -160,7 +173,7 @@ def distil(
         ).run()  # fmt: skip
     settings = {"layers": numbers, "hidden_passes": hidden_passes, "by_labels": by_labels}
     settings |= teaching.facts() | chosen.facts()
-    _finish(made, "distil", [teaching.checkpoint], settings, chosen, as_json=as_json)
+    _finish(made, "distil", teaching.checkpoints, settings, chosen, as_json=as_json)
     if not by_labels:  # which is there to be compared with
         smaller.note(teaching.checkpoint, "distilled", made)
 
@@ -170,7 +183,7 @@ def distil(
 def quantise(
     chosen: Chosen,
     start: Annotated[Path, typer.Option("--start", help="The checkpoint that shall lose less in INT8.")],
-    teacher: Teacher = None,
+    teachers: Teachers = None,
     teacher_logits: TeacherLogits = None,
     teacher_backend: TeacherBackend = None,
     family: FamilyName = None,
@@ -180,11 +193,11 @@ def quantise(
     from qa_backends.training.provenance import history
     from qa_backends.training.quantise import quantise as trained_rounded
 
-    teaching, start = _teaching(teacher, teacher_backend, teacher_logits, family), with_tokenizer(start, watched)
+    teaching, start = _teaching(teachers, teacher_backend, teacher_logits, family), with_tokenizer(start, watched)
     with _steps() as on_step:
         made = trained_rounded(chosen.parts.learned, start=start, teaching=teaching, run=chosen.run, on_step=on_step)
     settings = teaching.facts() | chosen.facts() | history(start)
-    _finish(made, "quantise", [start, teaching.checkpoint], settings, chosen, as_json=as_json)
+    _finish(made, "quantise", [start, *teaching.checkpoints], settings, chosen, as_json=as_json)
 
 
 def _numbers(layers: str) -> list[int]:
@@ -194,13 +207,14 @@ def _numbers(layers: str) -> list[int]:
         raise InputError(f"--layers is '{layers}'. Give numbers with commas between, as in 1,3,5.") from error
 
 
-def _teaching(teacher: Path | None, backend: str | None, kept: Path | None, family: str | None) -> Teaching:
-    """Who teaches, as it was asked for."""
+def _teaching(teachers: list[Path] | None, backend: str | None, kept: Path | None, family: str | None) -> Teaching:
+    """Who teaches, as it was asked for: the ``teachers``, or the family's baseline."""
     from qa_backends.training.teaching import Teaching
 
     of = catalog.family(family or catalog.default_family())
-    checkpoint = with_tokenizer(teacher, watched) if teacher else make_ready(of.source(catalog.BASELINE), watched)
-    return Teaching(checkpoint, catalog.backend(backend) if backend else None, kept, watched)
+    named = [with_tokenizer(each, watched) for each in teachers or ()]
+    first, *others = named or [make_ready(of.source(catalog.BASELINE), watched)]
+    return Teaching(first, catalog.backend(backend) if backend else None, kept, watched, tuple(others))
 
 
 app.command("calibrate")(calibrate)

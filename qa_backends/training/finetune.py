@@ -1,4 +1,7 @@
-"""Fine-tune an encoder, or a checkpoint further, to find answer spans (Devlin et al. 2019, section 4.3)."""
+"""Fine-tune an encoder, or a checkpoint further, to find answer spans (Devlin et al. 2019, section 4.3).
+
+By the labels, or by teachers as large as itself, which a student may surpass (Furlanello et al. 2018).
+"""
 
 from __future__ import annotations
 
@@ -20,27 +23,39 @@ if TYPE_CHECKING:
     from qa_backends.training.data import Batch
     from qa_backends.training.loop import OnStep
     from qa_backends.training.settings import RunSettings
+    from qa_backends.training.teaching import Teaching
 
 
-def finetune(questions: Sequence[Question], *, start_from: Path, run: RunSettings, on_step: OnStep) -> Path:
+def finetune(
+    questions: Sequence[Question],
+    *,
+    start_from: Path,
+    run: RunSettings,
+    on_step: OnStep,
+    teaching: Teaching | None = None,
+) -> Path:
     """Trains on the questions and writes the checkpoint to ``model`` in the run's folder, which is returned.
 
     An encoder gets a fresh output layer; a checkpoint that was fine-tuned before keeps its own.
 
     Raises:
-        InputError: the folder holds a run with other settings, or ``start_from`` no weights.
+        InputError: the folder holds a run with other settings, or ``start_from`` no weights; or see ``Teaching.check``.
         ArtefactError: ``start_from`` is no checkpoint that can be read.
+        QAError: the teachers' logits cannot be computed as was asked.
     """
     import torch
 
     start = file_hash(weights_of(start_from))
+    if teaching:
+        teaching.check(start_from, run.changes)
     material = Material(questions, start_from, run, on_step)
-    material.claim(start=start)
+    material.claim(start=start, **(teaching.facts() if teaching else {}))
+    loss = material.teacher(teaching).loss if teaching else span_loss
     model = trainable(start_from, run.device, dropout=run.dropout)
     logits_of = runner(model, run.device, run.precision)
 
     def loss_of(batch: Batch, _step: int) -> torch.Tensor:
-        return span_loss(logits_of(batch), batch)
+        return loss(logits_of(batch), batch)
 
     material.train(learned(model, freeze_embeddings=run.freeze_embeddings), loss_of, run.folder)
     save_model(model, run.folder / "model", tokenizer_from=start_from, dtype=torch.float16)

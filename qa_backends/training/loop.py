@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends.errors import InputError
-from qa_backends.limits import limit_threads
+from qa_backends.limits import keep_freed_memory, limit_threads
 from qa_backends.training.average import Average
 from qa_backends.training.saved import SavedState
 
@@ -46,10 +46,11 @@ class StepReport:
 
 
 def begin(run: RunSettings) -> None:
-    """Starts a run: sets its seed, and holds PyTorch to the threads that this process may use."""
+    """Starts a run: sets its seed, holds PyTorch to the threads that this process may use, and keeps its memory."""
     import torch
 
     limit_threads()
+    keep_freed_memory()
     torch.manual_seed(run.seed)
 
 

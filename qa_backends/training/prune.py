@@ -28,7 +28,7 @@ from qa_backends.training.gates import Gates, choose, cut_down, drop_emptied, en
 from qa_backends.training.latency import choose_by_time
 from qa_backends.training.material import Material
 from qa_backends.training.model import frozen, learned, runner, showing, trainable
-from qa_backends.training.provenance import check_layers_known, check_read_alike, weights_of
+from qa_backends.training.provenance import check_layers_known, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,9 +89,10 @@ class Pruning:
         """
         self.teacher = teaching.checkpoint
         check_layers_known(self.teacher)
-        teaching.check(run.changes)
-        self.method = method
         self.start = start or self.teacher
+        weights_of(self.start)
+        teaching.check(self.start, run.changes)
+        self.method = method
         self.density = density
         self._latency = latency
         self._run = run
@@ -110,11 +111,9 @@ class Pruning:
 
     def _check(self) -> None:
         """Raises InputError where the models do not go together, or the latency table is not of their size."""
-        weights_of(self.start)
         config = read_config(self.teacher)
         if self._latency:
             self._latency.check(config)
-        check_read_alike(self.start, self.teacher)
         if not self._hidden_steps:
             return
         sizes = [(each["num_hidden_layers"], each["hidden_size"]) for each in (config, read_config(self.start))]

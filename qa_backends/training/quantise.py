@@ -11,7 +11,7 @@ from qa_backends.checkpoints.load import save_model
 from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.training.material import Material
 from qa_backends.training.model import learned, runner, trainable
-from qa_backends.training.provenance import check_layers_known, check_read_alike, weights_of
+from qa_backends.training.provenance import check_layers_known, weights_of
 from qa_backends.training.rounded import round_products
 
 if TYPE_CHECKING:
@@ -41,9 +41,8 @@ def quantise(
     import torch
 
     check_layers_known(start)
-    check_read_alike(start, teaching.checkpoint)
-    teaching.check(run.changes)
     start_hash = file_hash(weights_of(start))
+    teaching.check(start, run.changes)
     material = Material(questions, start, run, on_step)
     material.claim(start=start_hash, **teaching.facts())
     teacher = material.teacher(teaching)

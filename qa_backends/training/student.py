@@ -64,7 +64,7 @@ class Distilling:
         if not 0 < hidden_passes < run.passes:
             raise InputError("Both steps take some of the passes: --hidden-passes is above 0 and below --passes.")
         check_layers_known(teaching.checkpoint)
-        teaching.check(run.changes)
+        teaching.check(teaching.checkpoint, run.changes)
         self._teacher, self._layers = teaching.checkpoint, tuple(layers)
         there = int(read_config(self._teacher)["num_hidden_layers"])
         if not layers or len(set(layers) & set(range(there))) < len(layers):

@@ -1,4 +1,4 @@
-"""Who teaches a run, and what computes the teacher's logits: training's own PyTorch, or a faster backend."""
+"""Who teaches a run, and what computes the teachers' logits: training's own PyTorch, or a faster backend."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from qa_backends.errors import InputError
 from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.runtime import Runtime
 from qa_backends.training.model import frozen, runner
-from qa_backends.training.provenance import weights_of
+from qa_backends.training.provenance import check_read_alike, weights_of
 from qa_backends.training.settings import UNCHANGED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import torch
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Teaching:
-    """The fine-tuned ``checkpoint`` that teaches, and how its logits are had.
+    """The fine-tuned ``checkpoint`` that teaches, alone or with ``others``, and how its logits are had.
 
-    ``backend``, where given, is one whose build steps and engine compute them, whatever checkpoint is its own: the
+    Several teach the mean of their logits: an ensemble errs less than each of its members (Hinton et al. 2015, section
+    3). ``backend``, where given, is one whose build steps and engine compute them, whatever checkpoint is its own: the
     smaller the student, the more of its step is its teacher's time. With ``kept``, a file, they are computed once for
     all passes, see ``cached``. ``progress`` hears of what the backend has to build.
     """
@@ -41,11 +42,17 @@ class Teaching:
     backend: Backend | None = None
     kept: Path | None = None
     progress: Progress = UNWATCHED
+    others: tuple[Path, ...] = ()
+
+    @property
+    def checkpoints(self) -> tuple[Path, ...]:
+        """All that teach."""
+        return (self.checkpoint, *self.others)
 
     @cached_property
-    def weights(self) -> str:
-        """File hash of the checkpoint's. Raises InputError where it has none."""
-        return file_hash(weights_of(self.checkpoint))
+    def weights(self) -> list[str]:
+        """File hashes of the checkpoints'. Raises InputError where one has none."""
+        return [file_hash(weights_of(each)) for each in self.checkpoints]
 
     @property
     def by(self) -> str:
@@ -55,10 +62,13 @@ class Teaching:
     @property
     def name(self) -> str:
         """Which logits these are; raises what ``weights`` raises."""
-        return f"{self.weights} {self.by}".strip()
+        return " ".join([*self.weights, self.by]).strip()
 
-    def check(self, changes: Changes) -> None:
-        """Raises InputError where logits are to be kept of questions that change."""
+    def check(self, student: Path, changes: Changes) -> None:
+        """Raises InputError where a teacher reads otherwise than the student, or logits are to be kept of questions
+        that change."""
+        for each in self.checkpoints:
+            check_read_alike(student, each)
         if self.kept and changes != UNCHANGED:
             raise InputError(
                 "A teacher's logits can be kept of questions that stay the same. Leave out --teacher-logits, or the "
@@ -67,19 +77,35 @@ class Teaching:
 
     def facts(self) -> dict[str, object]:
         """What of it decides a run's result, for manifests and notes; raises what ``weights`` raises."""
-        facts = {"teacher": self.weights, "teacher_logits": self.kept is not None}
+        first, *others = self.weights
+        facts: dict[str, object] = {"teacher": first, "teacher_logits": self.kept is not None}
+        facts |= {"other_teachers": others} if others else {}
         return facts | ({"teacher_backend": self.by} if self.by else {})
 
     def logits_of(self, device: str, precision: str) -> Callable[[Batch], Logits]:
         """What computes start and end logits ``[n, seq_len]`` of a batch; ``precision`` is for PyTorch.
 
         Raises:
-            ArtefactError: the checkpoint cannot be read.
-            QAError: the backend cannot be built from it, or cannot run here.
+            ArtefactError: a checkpoint cannot be read.
+            QAError: the backend cannot be built from one, or cannot run here.
         """
+        return mean_of([self._one(each, device, precision) for each in self.checkpoints])
+
+    def _one(self, checkpoint: Path, device: str, precision: str) -> Callable[[Batch], Logits]:
         if self.backend:
-            return through(self.backend, self.checkpoint, device, self.progress)
-        return live(self.checkpoint, device, precision)
+            return through(self.backend, checkpoint, device, self.progress)
+        return live(checkpoint, device, precision)
+
+
+def mean_of(teachers: Sequence[Callable[[Batch], Logits]]) -> Callable[[Batch], Logits]:
+    """The mean of what they say of a batch, start and end logits ``[n, seq_len]`` each."""
+    import torch
+
+    def logits_of(batch: Batch) -> Logits:
+        starts, ends = zip(*(each(batch) for each in teachers), strict=True)
+        return torch.stack(starts).mean(dim=0), torch.stack(ends).mean(dim=0)
+
+    return logits_of
 
 
 def live(checkpoint: Path, device: str, precision: str) -> Callable[[Batch], Logits]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from helpers import QUESTION, TEXT, encoder_of
+from helpers import BASELINE, QUESTION, TEXT, encoder_of
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
@@ -89,6 +89,28 @@ def test_finetune_writes_its_settings_and_what_it_answers_of_the_held_out_articl
     (error,) = settings["calibration"]["errors"]
     assert settings["calibration"]["articles"] == held["articles"] and error["questions"] == held["questions"]
     assert 0 <= error["before"] <= 100 and 0 <= error["after"] <= 100 and made["temperature"] > 0
+
+
+def test_finetuning_by_teachers_notes_all_of_them_and_that_one_may_have_seen_the_articles(
+    train: Train, tiny: Path, tmp_path: Path
+) -> None:
+    arguments = ("finetune", "--from", str(encoder_of(tiny)), "--passes=1", "--hold-out=3", "--precision=fp32")
+    taught = train(*arguments, "--out", str(tmp_path / "run"), "--teacher", str(tiny), "--teacher", str(BASELINE))
+    hashes = [file_hash(each / WEIGHTS) for each in (tiny, BASELINE)]
+    settings = taught["settings"]
+    assert [settings["teacher"], *settings["other_teachers"]] == hashes
+    assert settings["held_out"]["seen_before"] and not settings["teacher_logits"]
+
+
+def test_how_a_teacher_runs_is_not_asked_where_none_teaches(
+    tiny: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["finetune", "--from", str(tiny), "--out", str(tmp_path / "run"), "--data", str(data)]
+    monkeypatch.setattr(sys, "argv", ["qa_backends", "train", *arguments, "--teacher-backend", "baseline-ov"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code and "Name one: --teacher FOLDER" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
 
 
 def test_calibrating_changes_what_a_checkpoint_says_of_its_answers_and_not_the_answers(

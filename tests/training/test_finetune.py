@@ -17,9 +17,11 @@ from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.progress import UNWATCHED
 from qa_backends.squad import read_squad
 from qa_backends.training import loop
+from qa_backends.training.distil import LABEL_SHARE
 from qa_backends.training.finetune import finetune
 from qa_backends.training.provenance import encoder_folder, finish, history
 from qa_backends.training.settings import Changes, RunSettings
+from qa_backends.training.teaching import Teaching
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,10 +42,17 @@ EVERYTHING = {
 """Every technique at once."""
 
 
-def train_tiny(start_from: Path, folder: Path, on_step: Callable[[StepReport], None], **chosen: Any) -> Path:
+def train_tiny(
+    start_from: Path,
+    folder: Path,
+    on_step: Callable[[StepReport], None],
+    *,
+    teaching: Teaching | None = None,
+    **chosen: Any,
+) -> Path:
     settings = {"passes": 6, "learning_rate": 3e-3, "max_tokens": 2048, "seed": 0, "device": "cpu"}
     run = RunSettings(folder, **(settings | chosen))
-    return finetune(QUESTIONS, start_from=start_from, run=run, on_step=on_step)
+    return finetune(QUESTIONS, start_from=start_from, run=run, on_step=on_step, teaching=teaching)
 
 
 class Stopped(Exception):
@@ -93,6 +102,20 @@ def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(
     assert file_hash(resumed / WEIGHTS) == file_hash(whole / WEIGHTS)
     plain = train_tiny(tiny, tmp_path / "plain", lambda _: None)
     assert file_hash(plain / WEIGHTS) != file_hash(whole / WEIGHTS)
+
+
+def test_a_teacher_is_learned_from_with_a_tenth_of_the_labels(tiny: Path, tmp_path: Path) -> None:
+    other = random_bert(tmp_path / "other", seed=1)
+    by_labels: list[StepReport] = []
+    by_itself: list[StepReport] = []
+    by_both: list[StepReport] = []
+    train_tiny(tiny, tmp_path / "labels", by_labels.append)
+    train_tiny(tiny, tmp_path / "itself", by_itself.append, teaching=Teaching(tiny))
+    assert by_itself[0].loss == pytest.approx(LABEL_SHARE * by_labels[0].loss), "nothing else is left to learn"
+    train_tiny(tiny, tmp_path / "both", by_both.append, teaching=Teaching(tiny, others=(other,)))
+    assert by_itself[0].loss < by_both[-1].loss < by_both[0].loss
+    with pytest.raises(InputError, match="other settings"):
+        train_tiny(tiny, tmp_path / "both", by_both.append, teaching=Teaching(tiny))
 
 
 @pytest.mark.parametrize("frozen", [True, False])

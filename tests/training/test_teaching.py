@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from helpers import BASELINE
+from helpers import BASELINE, random_bert
 
 from qa_backends import catalog
+from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
 from qa_backends.training.data import Batch, collate, examples
-from qa_backends.training.settings import FP32
+from qa_backends.training.settings import FP32, UNCHANGED
 from qa_backends.training.teaching import Teaching
 
 if TYPE_CHECKING:
@@ -45,3 +46,22 @@ def test_a_run_tells_teachers_apart_by_weights_and_by_what_runs_them(tiny: Path)
     alone, fast = Teaching(tiny), Teaching(tiny, catalog.backend("pruned-ort"))
     assert fast.facts() == alone.facts() | {"teacher_backend": "baseline-ort"} != alone.facts()
     assert len({alone.name, fast.name, Teaching(BASELINE).name}) == 3
+
+
+def test_several_teach_the_mean_of_their_logits(tiny: Path, tmp_path: Path, batch: Batch) -> None:
+    other = random_bert(tmp_path / "other", seed=1)
+    one, two, both = (Teaching(tiny), Teaching(other), Teaching(tiny, others=(other,)))
+    said = [each.logits_of("cpu", FP32)(batch) for each in (one, two, both)]
+    for first, second, mean in zip(*said, strict=True):
+        assert not torch.allclose(first, second)
+        torch.testing.assert_close(mean, (first + second) / 2)
+    assert len({one.name, two.name, both.name}) == 3
+    assert both.facts() == one.facts() | {"other_teachers": [two.facts()["teacher"]]}
+
+
+def test_each_of_them_must_read_as_the_student_does(tiny: Path, tmp_path: Path) -> None:
+    stranger = random_bert(tmp_path / "stranger", seed=1)
+    (stranger / "tokenizer.json").write_text("{}")
+    Teaching(tiny, others=(BASELINE,)).check(tiny, UNCHANGED)
+    with pytest.raises(InputError, match="same tokenizer"):
+        Teaching(tiny, others=(stranger,)).check(tiny, UNCHANGED)

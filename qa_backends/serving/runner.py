@@ -40,6 +40,7 @@ def onnxruntime_session(model: Path, settings: dict[str, Any]) -> Any:
 
 def openvino_session(model: Path, settings: dict[str, Any]) -> Any:
     """The same, on OpenVINO."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # else its makers hear of the import
     import openvino
 
     hints = {"INFERENCE_PRECISION_HINT": settings["precision_hint"], "PERFORMANCE_HINT": "LATENCY"}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.manifest import file_hash, versions_of
 from qa_backends.contract import Ran, StageTimes
+from qa_backends.engines.openvino import without_telemetry
 from qa_backends.runtime.turns import on_engine_thread
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def _by_itself() -> str:
 
 class PlainOpenVino(Plain):
     def _open(self, graph: Path, device: str) -> None:
+        without_telemetry()
         import openvino
 
         self._compiled: Any = openvino.Core().compile_model(str(graph), "CPU")

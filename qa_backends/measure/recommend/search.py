@@ -177,4 +177,4 @@ def _tie(search: Search, best: Candidate) -> str:
     named = "; ".join(f"{each.title} {each.behind.bracketed()}" for each in others if each.behind)
     lighter = all(best.lighter_than(each) for each in others)
     why = "it takes less memory" if lighter else "no other takes clearly less memory"
-    return f"It is a tie with {named}, {best.turns} turns of each; {why}."
+    return f"It is a tie with {named}, which may be within 2 %, {best.turns} turns of each; {why}."

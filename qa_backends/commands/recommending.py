@@ -32,7 +32,11 @@ app = typer.Typer()
 @app.command()
 def recommend(
     max_f1_loss: Annotated[
-        float, typer.Option("--max-f1-loss", help="Points of F1 on SQuAD that may be lost against the baseline.")
+        float,
+        typer.Option(
+            "--max-f1-loss",
+            help="Points of F1 that may be lost: on SQuAD, or by a model of yours on the app's questions.",
+        ),
     ] = DEFAULTS.max_f1_loss,
     lengths: Annotated[str, typer.Option("--lengths", help="Tokens, 32 to 512, with commas between.")] = ",".join(
         map(str, DEFAULTS.lengths)

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 MINILM = catalog.family("minilm")
 NAMES = ("baseline", "pruned-ort", "pruned-ort-fp16")
-TRIES = 10
+TRIES = 3
+IDLE_TRIES = 10
+"""More: in a process of many tests other threads wake up now and then, while what spins does so in every try."""
 
 
 @pytest.mark.slow
@@ -39,7 +41,7 @@ def test_all_idle_threads_sleep_once_engines_have_settled(runtime: Runtime) -> N
         each = catalog.backend(name)
         runtime.make_ready(MINILM, each, "cpu", UNWATCHED)
         with runtime.turn("cpu") as turn:
-            assert min(_spent_after(turn, each, settled_s) for _ in range(TRIES)) < 0.006, name
+            assert min(_spent_after(turn, each, settled_s) for _ in range(IDLE_TRIES)) < 0.006, name
 
 
 def _spent_after(turn: Turn, backend: Backend, settled_s: float) -> float:
@@ -58,7 +60,7 @@ def test_an_engine_is_not_slowed_by_the_idle_threads_of_the_one_before(runtime: 
     """PyTorch after ONNX Runtime, as measurements ask them in turn, against PyTorch alone.
 
     Right after ONNX Runtime, with its threads still spinning, it was seen to take 3.5 times as long on two cores. The
-    best of ten tries counts, so that other programs on the machine do not decide.
+    best of three tries counts, so that other programs on the machine do not decide.
     """
     assert any(_company_over_alone(runtime) < 2 for _ in range(TRIES))
 

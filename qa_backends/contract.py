@@ -243,9 +243,6 @@ class Engine(ABC):
     portable: ClassVar[tuple[str, str] | None] = None
     """What installs all that its artefacts need, on a CPU and on a GPU, where ``serving.runner`` can run them without
     this project."""
-    named_by: ClassVar[str] = ""
-    """The environment variable with the address of what it asks, for an engine that runs in another process; its
-    backends are offered where that is set."""
     devices: ClassVar[tuple[str, ...]] = ("cuda", "cpu")
     kinds: ClassVar[tuple[str, ...]] = ()
     """Kinds of model that it knows, see ``checkpoints.architectures``; none where it takes any."""

@@ -255,6 +255,11 @@ def with_random_weights(name: str) -> Family:
     return family(name + RANDOM)
 
 
+def could_be_random(of: Family) -> bool:
+    """Whether its shapes can be measured at once, with random weights, and its own weights are not here yet."""
+    return of.name + RANDOM in _families and not all(ready(source) for _, source in of.checkpoints)
+
+
 def default_family() -> str:
     """``QA_FAMILY`` where it is set (a Space's setting), else the embedded one."""
     return family(os.environ.get("QA_FAMILY") or "minilm").name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -77,17 +76,13 @@ def offered(of: Family, device: str | None = None) -> list[Backend]:
     """The table's backends that fit the family's kind of model and that the device, where given, can run.
 
     The rows of the pruned checkpoint are those of each smaller one that the family has without rows of its own, else of
-    any smaller one, or of its baseline. A backend whose package is missing is offered all the same: ``unavailable``
-    says how to mend that. One that asks a server is, where that is named.
+    any smaller one, or of its baseline. A backend whose package or server is missing is offered all the same:
+    ``unavailable`` says how to mend that.
     """
     rows = dict.fromkeys(
         replace(each, checkpoint=checkpoint) for each in BACKENDS for checkpoint in _checkpoints(of, each.checkpoint)
     )
-    return [
-        each
-        for each in rows
-        if (device is None or device in each.runs_on) and _named(each.engine_class) and suits(each, of)
-    ]
+    return [each for each in rows if (device is None or device in each.runs_on) and suits(each, of)]
 
 
 def usual(of: Family) -> tuple[str, ...]:
@@ -125,10 +120,6 @@ def _checkpoints(of: Family, row: str) -> list[str]:
     smaller = [name for name, _ in of.checkpoints if name != BASELINE]
     without_rows = [name for name in smaller if name not in OF_THEIR_OWN]
     return sorted(without_rows, key=lambda name: name != row) or smaller or [BASELINE]
-
-
-def _named(engine: type[Engine]) -> bool:
-    return not engine.named_by or bool(os.environ.get(engine.named_by))
 
 
 def offered_on(of: Family, devices: Iterable[str]) -> list[Backend]:

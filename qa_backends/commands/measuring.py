@@ -163,6 +163,9 @@ def bench(
         plan = plan_of(preset, plan)
     if of.random:
         say("Random weights: what they cost is measured. Their answers mean nothing, so no F1 is shown.")
+    elif catalog.could_be_random(of):
+        size = f"{of.download_mb / 1000:.2g} GB"
+        say(f"Its weights, {size}, are downloaded first. --random-weights measures the same shapes without them.")
     with bar("measurements", None) as advance, interruptible() as stopped:
         found = sweep(
             Runtime(progress=watched), plan, emit=lambda state: advance(state.done, state.status, state.of or None),

@@ -22,7 +22,7 @@ from qa_backends.commands.terminal import (
     watched,
 )
 from qa_backends.errors import QAError
-from qa_backends.measure.recommend.search import Search, advice, timed
+from qa_backends.measure.recommend.search import Search, advice, frontier, timed
 from qa_backends.measure.recommend.wish import Wish
 
 DEFAULTS = Wish(family="")
@@ -35,7 +35,7 @@ def recommend(
         float,
         typer.Option(
             "--max-f1-loss",
-            help="Points of F1 that may be lost: on SQuAD, or by a model of yours on the app's questions.",
+            help="Points of F1 that may be lost on SQuAD, and by what the app's own questions show for sure.",
         ),
     ] = DEFAULTS.max_f1_loss,
     lengths: Annotated[str, typer.Option("--lengths", help="Tokens, 32 to 512, with commas between.")] = ",".join(
@@ -64,9 +64,10 @@ def recommend(
             stopped=stopped,
         )  # fmt: skip
     if as_json:
-        show(asdict(found) | {"advice": advice(found), "command": wish.command()})
+        show(asdict(found) | {"advice": advice(found), "frontier": frontier(found), "command": wish.command()})
     else:
         console.print(_table(found))
+        console.print(frontier(found))
         console.print(f"{timed(found)} Again: {wish.command()}")
     if not found.advised:
         raise QAError("Stopped before there was anything to advise." if stopped() else advice(found))
@@ -82,7 +83,7 @@ def _table(found: Search) -> Table:
             each.name,
             *[f"{'' if each.turns else '~'}{each.ms[tokens]:.2f}" if each.ms else "-" for tokens in found.wish.lengths],
             str(each.speed_up or "-"),
-            "; ".join(f1.against_baseline for f1 in (each.shipped, each.here) if f1 and f1.difference) or "-",
+            "; ".join(f1.against_baseline for f1 in each.known_f1 if f1.difference) or "-",
             "-" if each.memory_bytes is None else f"{each.memory_bytes / 1e6:.0f}",
             "-" if each.load_ms is None else f"{each.load_ms / 1000:.1f}",
             found.standing(each),

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+NAMED_BY = "QA_TRITON_URL"
+"""The environment variable with the server's address."""
 ARTEFACT, ENGINE, PRECISION = "artefact_sha256", "engine", "precision"
 """Parameters of a served model's configuration: what it was made from, what runs it, and what that computes in."""
 KINDS = {"cpu": "KIND_CPU", "cuda": "KIND_GPU"}
@@ -53,19 +55,18 @@ class Triton(Engine):
     label: ClassVar = "Triton"
     packages: ClassVar = ("tritonclient", "geventhttpclient", "grpc")
     install: ClassVar = "pip install '.[triton]'"
-    named_by: ClassVar = "QA_TRITON_URL"
     reads: ClassVar = ("onnx", "onnx-microsoft", "onnx-dynamic", "onnx-qdq")
 
     @classmethod
     def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:
-        url = os.environ.get(cls.named_by, "")
+        url = os.environ.get(NAMED_BY, "")
         if urlsplit(url).scheme not in WAYS:
-            said = f"{cls.named_by} is “{url}”, which is no address." if url else "No Triton server is named."
-            return said, f"Set {cls.named_by} to one, as http://127.0.0.1:8000 or grpc://127.0.0.1:8001."
+            said = f"{NAMED_BY} is “{url}”, which is no address." if url else "No Triton server is named."
+            return said, f"Set {NAMED_BY} to one, as http://127.0.0.1:8000 or grpc://127.0.0.1:8001."
         return None
 
     def load(self, artefact: Path, device: str) -> None:
-        self._url = os.environ[self.named_by]
+        self._url = os.environ[NAMED_BY]
         parts = urlsplit(self._url)
         self._hash, self._stored = file_hash(artefact / FILE), read_manifest(artefact).precision
         self._way = WAYS[parts.scheme]

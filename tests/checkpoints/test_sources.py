@@ -72,8 +72,7 @@ def test_every_backend_of_the_family_answers(folders: dict[str, Path]) -> None:
         prepared = turn.prepare(LARGE, Query(QUESTION, TEXT))
         for backend in (each for each in kept if not catalog.unavailable(each, "cpu")):
             spans[backend.name] = turn.answer(LARGE, backend, prepared).answer.span
-    rows = [each for each in catalog.BACKENDS if "cpu" in each.runs_on and not each.engine_class.named_by]
-    assert offered == [each for each in rows if LARGE.has(each.checkpoint)]
+    assert offered == [each for each in catalog.BACKENDS if "cpu" in each.runs_on and LARGE.has(each.checkpoint)]
     assert spans["pruned"] == spans["pruned-ort"] == spans["pruned-ort-fused"] == spans["pruned-ov"]
 
 

@@ -25,7 +25,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig, ModelInstanceGroup
 
 from qa_backends import catalog
 from qa_backends.contract import Query
-from qa_backends.engines.triton import ARTEFACT, WAYS, Triton, inputs_of
+from qa_backends.engines.triton import ARTEFACT, NAMED_BY, WAYS, Triton, inputs_of
 from qa_backends.errors import BackendFailed, BackendUnavailable, InputError
 from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
@@ -103,20 +103,20 @@ def test_what_cannot_be_served_is_refused_with_a_remedy(tmp_path: Path, monkeypa
         serve(tmp_path / "away", None, Addresses())
 
 
-def test_a_server_is_offered_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(Triton.named_by, raising=False)
-    assert ASKED not in catalog.offered(MINILM)
+def test_a_server_that_is_not_named_is_what_the_backend_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(NAMED_BY, raising=False)
+    assert ASKED in catalog.offered(MINILM)
     refusal = catalog.unavailable(ASKED)
-    assert refusal and Triton.named_by in refusal.remedy
-    monkeypatch.setenv(Triton.named_by, "grpc://127.0.0.1:8001")
-    assert ASKED in catalog.offered(MINILM) and catalog.unavailable(ASKED) is None
-    monkeypatch.setenv(Triton.named_by, "ftp://127.0.0.1")
+    assert refusal and NAMED_BY in refusal.remedy
+    monkeypatch.setenv(NAMED_BY, "grpc://127.0.0.1:8001")
+    assert catalog.unavailable(ASKED) is None
+    monkeypatch.setenv(NAMED_BY, "ftp://127.0.0.1")
     assert "no address" in str(catalog.unavailable(ASKED))
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_a_server_that_is_not_there_is_named(scheme: str, monkeypatch: pytest.MonkeyPatch, runtime: Runtime) -> None:
-    monkeypatch.setenv(Triton.named_by, f"{scheme}://127.0.0.1:{free_port()}")
+    monkeypatch.setenv(NAMED_BY, f"{scheme}://127.0.0.1:{free_port()}")
     with pytest.raises(BackendUnavailable, match="triton serve"), runtime.turn("cpu") as turn:
         turn.answer(MINILM, ASKED, turn.prepare(MINILM, Query(QUESTION, TEXT)))
 
@@ -201,7 +201,7 @@ def server(runtime: Runtime, environment: Path, tmp_path_factory: pytest.TempPat
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_a_running_server_keeps_the_contract(scheme: str, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(Triton.named_by, server.url(scheme))
+    monkeypatch.setenv(NAMED_BY, server.url(scheme))
     before = server.count("inference_count")
     runtime = Runtime()
     check_backend(runtime, MINILM, ASKED, "cpu")
@@ -238,7 +238,7 @@ def test_questions_of_many_clients_share_the_servers_batches(server: Running, ru
 
 @pytest.mark.slow
 def test_a_model_that_the_server_does_not_have_is_named(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(Triton.named_by, server.url("http"))
+    monkeypatch.setenv(NAMED_BY, server.url("http"))
     with pytest.raises(BackendUnavailable, match="does not serve this model"), Runtime().turn("cpu") as turn:
         turn.answer(MINILM, catalog.backend("pruned-triton"), turn.prepare(MINILM, Query(QUESTION, TEXT)))
 
@@ -248,7 +248,7 @@ def test_a_server_that_stops_ends_well_and_its_backend_says_so(
     runtime: Runtime, environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(runtime, environment, tmp_path / "away", "pruned-ov") as server:
-        monkeypatch.setenv(Triton.named_by, server.url("grpc"))
+        monkeypatch.setenv(NAMED_BY, server.url("grpc"))
         backend, asking = catalog.backend("pruned-triton"), Runtime()
         with asking.turn("cpu") as turn:
             prepared = turn.prepare(MINILM, Query(QUESTION, TEXT))

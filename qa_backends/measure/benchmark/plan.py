@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.errors import InputError
+from qa_backends.measure.timing.rounds import least_turns_s, turns_fit
 from qa_backends.runtime.loading import check_device
 
 if TYPE_CHECKING:
@@ -107,6 +108,18 @@ class BenchmarkPlan:
         for reference in self.references:
             if reference not in REFERENCES:
                 raise InputError(f"There is no reference '{reference}'. Choose one of: {', '.join(REFERENCES)}.")
+        for device in self.devices:
+            self._check_time(device)
+
+    def _check_time(self, device: str) -> None:
+        """Raises InputError where not even the waits between the runs fit, which is known before anything is loaded."""
+        able = [each for each in self.chosen if not catalog.unavailable(each, device)]
+        together = len(able) + len(self.references)
+        if not turns_fit(0.0, together, self.seconds):
+            raise InputError(
+                f"Five runs of each of {together} do not fit into {self.seconds:g} s: the waits between them alone "
+                f"take {least_turns_s(0.0, together):.1f} s. Give a measurement more seconds, or choose fewer backends."
+            )
 
     def points(self) -> list[Point]:
         """Every length at the smallest batch size, then the other batch sizes at one length, then mixed lengths.

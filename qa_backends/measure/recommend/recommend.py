@@ -90,9 +90,9 @@ class _Searching:
 
     def _judge(self, candidate: Candidate) -> None:
         """Puts it out where it loses more than wished."""
-        found = candidate.f1
-        if found and found.loses_more_than(self._wish.max_f1_loss):
-            candidate.out = f"Its F1 against the baseline's is {found.against_baseline}."
+        lost = [each for each in candidate.known_f1 if each.loses_more_than(self._wish.max_f1_loss)]
+        if lost:
+            candidate.out = f"Its F1 against the baseline's is {lost[0].against_baseline}."
 
     def _make_ready(self) -> None:
         for each in self._search.left:

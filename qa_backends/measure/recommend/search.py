@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from qa_backends.measure.quality.datasets import TITLES
+from qa_backends.measure.timing.statistics import on_frontier
 
 if TYPE_CHECKING:
     from qa_backends.measure.recommend.wish import Wish
@@ -77,9 +78,9 @@ class Candidate:
         return self.memory_bytes < (1 - MEMORY_NOISE) * other.memory_bytes
 
     @property
-    def f1(self) -> F1 | None:
-        """What its quality is judged by: all of SQuAD dev where that ships, else the app's own questions, here."""
-        return self.shipped or self.here
+    def known_f1(self) -> list[F1]:
+        """What its quality is judged by: all of SQuAD dev where that ships, and the app's own questions, here."""
+        return [each for each in (self.shipped, self.here) if each]
 
     @property
     def whole_ms(self) -> float:
@@ -132,6 +133,13 @@ class Search:
         """All of them: those that were timed, the quickest first, before the others."""
         return sorted(self.candidates, key=lambda each: (not each.ms, each.whole_ms))
 
+    @property
+    def charted(self) -> list[tuple[Candidate, F1]]:
+        """Those that were timed, the quickest first, with their F1 on the same data: on SQuAD, where that ships of all
+        of them, else on the app's own questions."""
+        shipped = all(each.shipped for each in self.raced)
+        return [(each, f1) for each in self.raced if (f1 := each.shipped if shipped else each.here)]
+
     def standing(self, candidate: Candidate) -> str:
         """Why it is out, if it is, or what it came to."""
         if candidate.name == self.advised:
@@ -148,6 +156,17 @@ def advice(search: Search) -> str:
     if search.status or search.left or not search.candidates:
         return ""
     return "No backend can be advised here: each is out, for the reason beside it."
+
+
+def frontier(search: Search) -> str:
+    """Which backends no other is both quicker and better than, the quickest first; empty where there is one alone."""
+    charted = search.charted
+    best = on_frontier([(each.whole_ms, f1.value) for each, f1 in charted])
+    named = [f"{each.name} ({each.whole_ms:.2f} ms, {f1.value:.1f})" for each, f1 in (charted[index] for index in best)]
+    if len(named) < 2:
+        return ""
+    _, f1 = charted[0]
+    return f"The frontier, {search.wish.raced_on} together and F1 on {TITLES[f1.data]}: {', '.join(named)}."
 
 
 def timed(search: Search) -> str:
@@ -168,7 +187,7 @@ def _speed(search: Search, best: Candidate) -> str:
 
 
 def _quality(best: Candidate) -> str:
-    figures = [f1.against_baseline for f1 in (best.shipped, best.here) if f1 and f1.difference]
+    figures = [f1.against_baseline for f1 in best.known_f1 if f1.difference]
     return f", F1 {', '.join(figures)}" if figures else ", with the baseline's own F1"
 
 

@@ -241,3 +241,9 @@ def interval_of_mean(values: Floats) -> Interval:
     draws = np.random.default_rng(0).multinomial(len(values), counts / len(values), size=RESAMPLES)
     low, high = np.percentile(draws @ distinct / len(values), (TAIL, 100 - TAIL))
     return Interval(float(low), float(high))
+
+
+def on_frontier(places: Sequence[tuple[float, float]]) -> list[int]:
+    """Of latency and F1 in pairs, the quickest first, the indices of those that no other is both quicker and as good
+    as."""
+    return [index for index, (_, f1) in enumerate(places) if all(f1 > better for _, better in places[:index])]

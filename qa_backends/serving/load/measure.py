@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from qa_backends.engines.triton import Triton, inputs_of
+from qa_backends.engines.triton import NAMED_BY, Triton, inputs_of
 from qa_backends.errors import BackendFailed, QAError
 from qa_backends.measure.benchmark.inputs import queries_of_length
 from qa_backends.measure.quality.datasets import own_questions
@@ -182,7 +182,7 @@ def _own_cost(turn: Turn, server: Server, target: Target, tokens: int, queries: 
 def _served(turn: Turn, way: Way, target: Target, client: httpx.Client) -> Callable[[Query], None]:
     """Asks one question by that way, and reads the answer."""
     if way.kind == "triton":
-        os.environ[Triton.named_by] = str(client.base_url)
+        os.environ[NAMED_BY] = str(client.base_url)
         backend = replace(target.backend, engine="triton", options=())
         turn.runtime.drop(target.family, backend.name, target.device)  # of a server that was there before
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from qa_backends.measure.timing.statistics import on_frontier
 from qa_backends.web.shared.charts import (
     EDGE_PX,
     GRID,
@@ -87,7 +88,7 @@ def chart(title: str, subtitle: str, dots: Sequence[Dot]) -> go.Figure:
 
 def _frontier(figure: go.Figure, across: Sequence[Dot]) -> None:
     """A step line through the dots that no other is both quicker and better than."""
-    best = [dot for number, dot in enumerate(across) if all(dot.f1 > other.f1 for other in across[:number])]
+    best = [across[index] for index in on_frontier([(dot.ms, dot.f1) for dot in across])]
     if len(best) > 1:
         figure.add_scatter(
             x=[dot.ms for dot in best], y=[dot.f1 for dot in best], mode="lines", hoverinfo="skip", name="frontier",

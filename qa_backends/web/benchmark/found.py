@@ -77,13 +77,11 @@ def _f1(f1: F1 | None) -> Cell:
 
 def chart(search: Search) -> go.Figure | None:
     """F1 against latency of all that were timed, with the frontier; ``None`` while none was."""
-    shipped = all(each.shipped for each in search.raced)
-    known = [(each, f1) for each in search.raced if (f1 := each.shipped if shipped else each.here)]
-    if not known:
+    if not search.charted:
         return None
-    _, f1 = known[0]
+    _, f1 = search.charted[0]
     said = f"{search.wish.raced_on}; F1 over {f1.n:,} questions, {TITLES[f1.data]}, 95 % intervals; line: the frontier"
-    return dot_chart("F1 against latency, raced here", said, [_dot(*each) for each in known])
+    return dot_chart("F1 against latency, raced here", said, [_dot(*each) for each in search.charted])
 
 
 def _dot(each: Candidate, f1: F1) -> Dot:

@@ -20,6 +20,7 @@ from qa_backends.measure.benchmark.sweep import Sweep
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
 
+ALL = tuple(each.name for each in catalog.offered(catalog.family("minilm"), "cpu"))
 SMALL = BenchmarkPlan("minilm", ("pruned", "baseline"), ("cpu",), lengths=(32,), batches=(1,), runs=6, seconds=10)
 
 
@@ -39,6 +40,7 @@ SMALL = BenchmarkPlan("minilm", ("pruned", "baseline"), ("cpu",), lengths=(32,),
         ({"runs": 4}, "from 5"),
         ({"seconds": 0.0}, "from 1 to 600"),
         ({"reference": "memory"}, "hf-pipeline"),
+        ({"backends": ALL, "seconds": 1.0}, "waits between them alone take"),
     ],
 )
 def test_a_plan_that_cannot_be_measured_is_refused_before_anything_runs(other: dict[str, Any], said: str) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from qa_backends.catalog import Family
     from qa_backends.contract import Engine, Query
     from qa_backends.measure.benchmark.contestants import Contestant
+    from qa_backends.measure.recommend.search import Candidate
     from qa_backends.measure.results.records import QualityRecord
     from qa_backends.runtime import Runtime, Turn
 
@@ -51,7 +52,9 @@ PACED = """
         label: ClassVar = "Paced"
         options: ClassVar = {"pace": {
             each: Choice(each)
-            for each in ("1ms-dying-late", "5ms", "5ms-again", "7ms", "30ms", "lossy", "unknown", "large", "dying")
+            for each in (
+                "1ms-dying-late", "5ms", "5ms-again", "7ms", "30ms", "lossy", "elsewhere", "unknown", "large", "dying"
+            )
         }}
 
         answered = 0
@@ -78,6 +81,7 @@ def offer(add_engine: AddFile, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     """Offers the baseline and backends of these paces, all of them tested but ``unknown``, with their known F1."""
     add_engine("paced", PACED)
     real_quality, real_load, real_plain = shipped_quality, loading.load_measured, catalog.plain
+    real_check = answers.AnswerCheck.check
 
     def quality(family: Family, backend: Backend, device: str = "cpu") -> QualityRecord | None:
         found = real_quality(family, replace(backend, engine="pytorch", options=()), device)
@@ -89,6 +93,13 @@ def offer(add_engine: AddFile, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     def load(engine: Engine, artefact: Path, device: str) -> LoadCost:
         cost = real_load(engine, artefact, device)
         return replace(cost, memory_bytes=1_000_000 * MEGABYTES.get(engine.chosen.get("pace", ""), 50))
+
+    def check(self: answers.AnswerCheck, candidate: Candidate) -> None:
+        """The first word is no answer, but taken for one; one loses on other texts what it does not lose on SQuAD."""
+        real_check(self, candidate)
+        if "paced" in candidate.name and candidate.here:
+            lost = Difference(-4.0, -6.0, -2.0) if "elsewhere" in candidate.name else Difference(-4.0, -9.0, 1.0)
+            candidate.here = replace(candidate.here, difference=lost)
 
     def offering(*paces: str, others: tuple[Backend, ...] = ()) -> None:
         rows = (catalog.backend(catalog.BASELINE), *map(paced, paces), *others)
@@ -103,6 +114,7 @@ def offer(add_engine: AddFile, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     monkeypatch.setattr(module, "tested", lambda backend: ("pace", "unknown") not in backend.options)
     monkeypatch.setattr(loading, "load_measured", load)
     monkeypatch.setattr(answers, "CHECK_S", 0.5)
+    monkeypatch.setattr(answers.AnswerCheck, "check", check)
     return offering
 
 
@@ -113,15 +125,17 @@ def out_of(found: Search) -> dict[str, str]:
 def test_the_fastest_that_keeps_its_answers_is_advised_and_of_each_other_it_is_said_why_not(
     runtime: Runtime, offer: Callable[..., None]
 ) -> None:
-    offer("5ms", "7ms", "30ms", "lossy", "unknown", "large", "dying", others=(paced("5ms-again", "baseline"),))
+    again = paced("5ms-again", "baseline")
+    offer("5ms", "7ms", "30ms", "lossy", "elsewhere", "unknown", "large", "dying", others=(again,))
     states: list[Search] = []
     found = recommend(runtime, replace(WISH, memory_mb=100), emit=lambda each: states.append(each.copy()))
     assert (found.advised, found.tied, found.status) == ("pruned-paced-5ms", ("pruned-paced-5ms",), "")
     out = out_of(found)
     assert out.keys() == {
-        "baseline", "7ms", "30ms", "lossy", "unknown", "large", "dying", "baseline-paced-5ms-again",
+        "baseline", "7ms", "30ms", "lossy", "elsewhere", "unknown", "large", "dying", "baseline-paced-5ms-again",
     }  # fmt: skip
     assert "2.5" in out["lossy"] and "SQuAD" in out["lossy"]
+    assert "−4.0 [−6.0 to −2.0] on other texts" in out["elsewhere"]
     assert "untested" in out["unknown"]
     assert "900 MB" in out["large"] and "100" in out["large"]
     assert "no memory left" in out["dying"]

@@ -14,6 +14,7 @@ from qa_backends.measure.timing.statistics import (
     Ratio,
     between_runs,
     interval_of_mean,
+    on_frontier,
     paired_difference,
     percentiles,
     speed_up,
@@ -247,3 +248,8 @@ def test_questions_that_both_find_hard_do_not_widen_what_tells_them_apart() -> N
     unpaired = np.hypot(*(each.high - each.low for each in apart))
     assert paired.high - paired.low < 0.5 * unpaired
     assert not paired.tie and unpaired / 2 > abs(paired.value), "apart, it would be called a tie"
+
+
+def test_the_frontier_is_whatever_no_other_is_both_quicker_and_as_good_as() -> None:
+    assert on_frontier([(1.0, 60.0), (2.0, 60.0), (3.0, 70.0), (4.0, 65.0), (5.0, 71.0)]) == [0, 2, 4]
+    assert on_frontier([]) == []

@@ -43,8 +43,8 @@ def test_a_family_offers_only_what_it_has() -> None:
     small = Family("small", "Small", (("baseline", Source(repository="nobody/small")),))
     catalog.register(small)
     assert all(name.startswith("baseline") for _, name in backend_choices("small", "cpu"))
-    titles = {name: label.partition("\n")[0] for label, name in backend_choices("small")}
-    assert titles["baseline-deepspeed-fp16"].startswith("Baseline, DeepSpeed, FP16 (untested; unavailable: needs ")
+    labels = {name: label for label, name in backend_choices("small")}
+    assert labels["baseline-deepspeed-fp16"].startswith("Baseline, DeepSpeed, FP16\nUntested; unavailable: needs ")
     assert preselected("small") == ["baseline", "baseline-ort-fp16"]
     assert preselected("minilm", among=["pruned", "rm -rf"]) == ["pruned"]
 

@@ -20,7 +20,7 @@ def backend_choices(family: str, device: str | None = None) -> list[tuple[str, s
     """Label and name of each backend that the family has and the device, where given, can run.
 
     A label has three lines: title, what was done and what runs it, and the name on the command line with what it costs.
-    One that cannot run here says so behind its title, and so does one that has not run anywhere yet.
+    One that cannot run here says so below its title, and so does one that has not run anywhere yet.
     """
     of = catalog.family(family)
     return [("\n".join(_explained(of, each)), each.name) for each in catalog.offered(of, device)]
@@ -29,9 +29,9 @@ def backend_choices(family: str, device: str | None = None) -> list[tuple[str, s
 def _explained(of: Family, each: Backend) -> tuple[str, str, str]:
     missing = catalog.unavailable(each)
     remarks = [] if tested(each) else ["untested"]
-    remarks += [f"unavailable: {missing.reason.removeprefix(each.title).strip()}"] if missing else []
-    title = f"{each.title} ({'; '.join(remarks)})" if remarks else each.title
-    return title, f"{each.summary[0].upper()}{each.summary[1:]}.", " · ".join([each.name, *_costs(of, each)])
+    remarks += [f"unavailable: {missing.reason.removeprefix(each.title).strip().removesuffix('.')}"] if missing else []
+    said = [f"{part[0].upper()}{part[1:]}." for part in ("; ".join(remarks), each.summary) if part]
+    return each.title, " ".join(said), " · ".join([each.name, *_costs(of, each)])
 
 
 def _costs(of: Family, each: Backend) -> list[str]:

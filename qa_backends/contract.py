@@ -178,7 +178,7 @@ class StageTimes:
 class Ran:
     """What really ran, as the engine itself reports it after loading.
 
-    ``threads`` is 0 where another process runs it.
+    ``threads`` is 0 where another process runs it, or a runtime takes as many as it likes.
     """
 
     device: str
@@ -210,6 +210,12 @@ def same_answer(one: Answer, other: Answer) -> bool:
     names a thing twice gives the same answer twice.
     """
     return one.text == other.text
+
+
+def valid_text(text: str) -> str:
+    """The text with "?" for each half of a surrogate pair, which JSON can hold and UTF-8 cannot: every offset stays in
+    its place."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)

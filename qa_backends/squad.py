@@ -11,6 +11,7 @@ import lzma
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from qa_backends.contract import valid_text
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 512 * 1024 * 1024
 """An unpacked data file larger than this is refused, so that a small ``.xz`` cannot fill the memory."""
 SHOWN = 60
-"""Characters of an answer that an error shows."""
+"""Characters of what a file holds that an error shows."""
 KINDS = {dict: "an object", list: "a list", str: "text", int: "a whole number"}
 """JSON's types, as errors call them."""
 
@@ -125,12 +126,8 @@ def _part(holder: Any, key: str, kinds: type | tuple[type, ...], where: str) -> 
 
 
 def _text(holder: Any, key: str, where: str) -> str:
-    """The text under the key.
-
-    Halves of surrogate pairs, which JSON can hold and Unicode cannot, become "?": every offset stays in its place.
-    """
-    value: str = _part(holder, key, str, where)
-    return value.encode("utf-8", "replace").decode("utf-8")
+    """The text under the key, as ``valid_text`` makes it."""
+    return valid_text(_part(holder, key, str, where))
 
 
 def _kind(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 import warnings
 from collections import Counter
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 FILE = "model.onnx"
 FUSED_DOMAIN = "com.microsoft"
+OURS, WITH_HANDLERS = "qa_backends", ("optimum", "transformers")
+"""What our own loggers' names begin with; exporters whose log does not go by the root's handlers."""
 FUSED_OPS = ("EmbedLayerNormalization", "Attention", "SkipLayerNormalization", "BiasGelu")
 
 
@@ -63,12 +66,22 @@ def count_fused(model: onnx.ModelProto) -> dict[str, int]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silences exporters that warn of what is checked afterwards anyway: fused counts and logits."""
-    disabled = logging.root.manager.disable
-    logging.disable(logging.WARNING)
+    """Silences exporters that warn of what is checked afterwards anyway, fused counts and logits; others, as a server
+    that answers meanwhile, are heard."""
+    builder = threading.get_ident()
+
+    def heard(record: logging.LogRecord) -> bool:
+        ours = record.thread != builder or record.name.startswith(OURS)
+        return ours or record.levelno >= logging.ERROR
+
+    handlers = [each for name in (None, *WITH_HANDLERS) for each in logging.getLogger(name).handlers]
+    handlers += [logging.lastResort] if logging.lastResort else []
+    for each in handlers:
+        each.addFilter(heard)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logging.disable(disabled)
+        for each in handlers:
+            each.removeFilter(heard)

@@ -23,6 +23,11 @@ BYTES_PER_PARAMETER = 4
 SMALL, MOST_SMALL = (".json", ".txt", ".model", ".md"), 50_000_000
 """Configs and vocabularies, and the most bytes of one: those of a hundred languages have 17 million."""
 MOST_LAYERS = 128
+LAYERS = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
+"""What configs count layers by, ALBERT's those that are shared too; only the first is in every one."""
+MOST_OF_ANYTHING = 1_000_000
+"""The highest number that a config may hold: the largest vocabularies have a quarter of it, and what is made for every
+label or head before shapes are compared must not fill the memory."""
 SPANS = 2
 """Outputs of the head: a start logit and an end logit for each token."""
 
@@ -67,9 +72,13 @@ def _check_described(config: dict[str, Any], shapes: dict[str, list[int]]) -> No
     import torch
 
     architecture = architecture_of(config)
-    layers = config.get("num_hidden_layers")
-    if not isinstance(layers, int) or not 0 < layers <= MOST_LAYERS:
-        raise InputError(f"Its config.json names {layers!r} layers; models of 1 to {MOST_LAYERS} are read.")
+    for name in (each for each in LAYERS if each in config or each == LAYERS[0]):
+        layers = config.get(name)
+        if not isinstance(layers, int) or not 0 < layers <= MOST_LAYERS:
+            raise InputError(f"Its config.json says {layers!r} of '{name}'; models of 1 to {MOST_LAYERS} are read.")
+    for name, value in config.items():
+        if isinstance(value, int) and value > MOST_OF_ANYTHING:
+            raise InputError(f"Its config.json says {value:,} of '{name[:60]}'; at most {MOST_OF_ANYTHING:,} is read.")
     try:
         with torch.device("meta"):  # which has shapes and no memory
             described = architecture.model(config, "eager").state_dict()

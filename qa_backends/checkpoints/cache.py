@@ -51,7 +51,7 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
     root = cache_root()
     root.mkdir(parents=True, exist_ok=True)
     place = root / f"{name}-{key_of(facts)}"
-    with _locked(f"{place}.lock", f"'{name}'", progress):
+    with locked(f"{place}.lock", name, progress):
         if intact(place):
             return used(place)
         shutil.rmtree(place, ignore_errors=True)
@@ -73,8 +73,8 @@ def used(place: Path) -> Path:
 
 
 @contextmanager
-def _locked(file: str, what: str, progress: Progress) -> Iterator[None]:
-    """Holds the lock; while another process has it, says so now and then, and stops when told to."""
+def locked(file: str, what: str, progress: Progress) -> Iterator[None]:
+    """Holds the lock; while another has it, says so now and then. Raises Cancelled when ``progress`` says to stop."""
     lock = FileLock(file)
     began = time.monotonic()
     limit_s = 0.0
@@ -83,7 +83,7 @@ def _locked(file: str, what: str, progress: Progress) -> Iterator[None]:
             lock.acquire(limit_s, cancel_check=progress.stopped)
         except Timeout:
             waited_s = time.monotonic() - began
-            progress.say(f"waiting for another process that makes {what}, {waited_s:.0f} s so far …")
+            progress.say(f"waiting for '{what}', which others are at, {waited_s:.0f} s so far …")
             limit_s = TELL_EVERY_S
     try:
         yield

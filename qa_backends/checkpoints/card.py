@@ -46,7 +46,7 @@ def read_card(checkpoint: Path) -> Card:
     if not file.is_file() or file.stat().st_size > MOST_BYTES:
         return Card()
     try:
-        told = metadata_load(file) or {}
+        told = {} if _repeats(file) else metadata_load(file) or {}
         data = ModelCardData(**told, ignore_metadata_errors=True)
     except (YAMLError, ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError):
         return Card()  # somebody's text: a card that cannot be read is no reason to refuse the model
@@ -58,6 +58,15 @@ def read_card(checkpoint: Path) -> Card:
     if best is None or not isinstance(best.metric_value, int | float) or not 1 < best.metric_value <= 100:
         return Card(language, taught=taught)
     return Card(language, float(best.metric_value), _bare(best.dataset_type), taught)
+
+
+def _repeats(card: Path) -> bool:
+    """Whether the card's YAML refers to parts of itself: a few lines that do so can stand for billions."""
+    import yaml
+    from huggingface_hub.repocard import REGEX_YAML_BLOCK
+
+    found = REGEX_YAML_BLOCK.search(card.read_text(encoding="utf-8"))
+    return found is not None and any(isinstance(each, yaml.AliasEvent) for each in yaml.parse(found[2]))
 
 
 def _bare(data: object) -> str:

@@ -78,7 +78,8 @@ def fetch(
     Raises:
         BackendUnavailable: the Hub cannot be reached, or holds no safetensors weights, or too large ones; or, where
             ``most_bytes`` are given, weights of another kind or without an output layer, of which none come then.
-        Cancelled: ``progress`` says to stop; what had come stays, and the next time goes on from there.
+        Cancelled: ``progress`` says to stop; what had come stays unless ``anonymous``, and the next time goes on from
+            there.
     """
     if (found := fetched(repository, revision)) and (found.public or not anonymous):
         with suppress(OSError):  # a folder that can only be read

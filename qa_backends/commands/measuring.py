@@ -118,7 +118,7 @@ def bench(
     batches: Annotated[str, typer.Option("--batches", help="Questions at once, 1 to 64, commas between.")] = ",".join(
         map(str, DEFAULTS.batches)
     ),
-    runs: Annotated[int, typer.Option("--runs", help="Timed runs of each backend in a measurement, at most.")] = (
+    runs: Annotated[int, typer.Option("--runs", help="Timed runs of each backend in a measurement, about.")] = (
         DEFAULTS.runs
     ),
     seconds: Annotated[float, typer.Option("--seconds", help="Seconds of a measurement, at most.")] = DEFAULTS.seconds,

@@ -85,7 +85,7 @@ class TorchEngine(Engine):
             fused_ops={},
             file_hash=self._hash,
             versions=versions_of(self.packages),
-            notes=(FP16_NOTE,) if self._precision == "FP16" else (),
+            notes=(FP16_NOTE,) if (self.chosen.get("precision"), self._precision) == ("amp", "FP16") else (),
         )
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ TENSORRT_PACKAGES = ("tensorrt", "tensorrt_libs")
 INSTALL_TENSORRT = "pip install 'tensorrt-cu13<11'"
 """ONNX Runtime is linked with version 10."""
 PLAIN = "onnx"
-"""The format of a graph without operators of ONNX Runtime's own, which TensorRT does not know."""
+"""The step whose graph TensorRT reads: later ones make operators that it does not know, or round for themselves."""
 IDLE_SPIN_US = 10_000
 """How long idle threads keep spinning before they sleep: long enough to be awake for the next run of a series, and
 asleep before another engine is timed (see ``rounds.settle``). Left alone they spin for 31 ms, and take the cores from

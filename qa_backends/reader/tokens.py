@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
-from qa_backends.contract import IntArray
+from qa_backends.contract import IntArray, valid_text
 from qa_backends.errors import ArtefactError
 from qa_backends.reader.frame import read_frame
 from qa_backends.reader.words import Words
@@ -65,7 +65,7 @@ class SubwordTokenizer:
 
     def encode(self, text: str) -> Tokens:
         """One text, on this thread: waking the tokenizer's thread pool would cost a short text more than it saves."""
-        text = _valid(text)
+        text = valid_text(text)
         if self._words and (found := self._words.encode(text)):
             return Tokens(*found)
         return self._tokens(self._tokenizer.encode(text, add_special_tokens=False), text)
@@ -85,7 +85,7 @@ class SubwordTokenizer:
         """Many texts; on all cores, where only the library knows how to split."""
         if self._words:
             return [self.encode(text) for text in texts]
-        texts = [_valid(text) for text in texts]
+        texts = [valid_text(text) for text in texts]
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         return [self._tokens(each, text) for each, text in zip(encodings, texts, strict=True)]
 
@@ -118,8 +118,3 @@ def _without_space(offsets: IntArray, text: str) -> IntArray:
     begins = np.append(np.minimum.accumulate(np.where(word, places, len(text))[::-1])[::-1], len(text))
     ends = np.append(0, np.maximum.accumulate(np.where(word, places + 1, 0)))
     return np.stack([begins[offsets[:, 0]], ends[offsets[:, 1]]], axis=1)
-
-
-def _valid(text: str) -> str:
-    """Lone surrogates, which are no valid UTF-8, as "?": every offset stays in its place."""
-    return text.encode("utf-8", "replace").decode("utf-8")

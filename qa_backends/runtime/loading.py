@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
-from qa_backends.artefacts.build import build, missing
+from qa_backends.artefacts.build import build, missing, ready
 from qa_backends.checkpoints import sources
 from qa_backends.checkpoints.admission import BYTES_PER_PARAMETER
 from qa_backends.checkpoints.cache import used
@@ -161,7 +161,12 @@ class Runtime:
             for step in missing(checkpoint, backend.artefact, device):
                 with self.turn(device, progress), self._building(family, backend, device):
                     self._build(checkpoint, step.name, device, progress)
-            return self._build(checkpoint, backend.artefact, device, progress)
+            # Not by the engines' thread where nothing is to be done: it may be at somebody's long text.
+            there = ready(checkpoint, backend.artefact, device) or self._build(
+                checkpoint, backend.artefact, device, progress
+            )
+            used(checkpoint)  # as long as somebody asks of it, however long ago it was loaded
+            return used(there)
 
     def load(self, family: Family, backend: Backend, device: str, progress: Progress) -> Loaded:
         """Makes the backend ready, then loads it in a turn of its own; raises what ``make_ready`` and ``get`` raise."""

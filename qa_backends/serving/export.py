@@ -77,8 +77,8 @@ def taken(
     family.check_answers()
     if not backend.portable:
         raise InputError(
-            f"{backend.title} cannot be taken away: its engine needs this project to load the model. Choose a backend "
-            "on ONNX Runtime or OpenVINO, such as pruned-ort-fp16."
+            f"{backend.title} cannot be taken away: a folder answers on ONNX Runtime or OpenVINO, as a CPU has them. "
+            "Choose a backend that does, such as pruned-ort-fp16."
         )
     if folder.exists():
         raise InputError(f"{folder} is there already. Name a folder that is not.")

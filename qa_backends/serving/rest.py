@@ -166,7 +166,8 @@ def _refusing(allowed: Sequence[str]) -> Callable[[], Awaitable[Response]]:
 
 def _guard(key: str) -> Any:
     def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> None:
-        if given is None or not secrets.compare_digest(given.credentials.encode(), key.encode()):
+        # A header's bytes come as Latin-1, whatever they spell.
+        if given is None or not secrets.compare_digest(given.credentials.encode("latin-1"), key.encode()):
             told = "The key is missing or wrong. Send it as: Authorization: Bearer KEY"
             raise HTTPException(401, told, {"WWW-Authenticate": "Bearer"})
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from qa_backends.contract import Answer, Query
 from qa_backends.errors import InputError, QAError, UnknownBackend
-from qa_backends.progress import Cancelled
+from qa_backends.progress import Cancelled, Progress
 from qa_backends.serving.batching import Batcher, BatchSize
 from qa_backends.serving.together import Together
 
@@ -150,13 +150,15 @@ class Service:
         return found
 
     def _prepare(self) -> None:
+        progress = Progress(self.runtime.progress.tell, self._over.is_set)
         for place in self.places.values():
             if self._over.is_set():
                 return
             try:
                 place.asked = Together(
-                    self.runtime, place.family, place.backend, self.device, kept_chars=self.bounds.kept_chars
-                )
+                    self.runtime, place.family, place.backend, self.device, kept_chars=self.bounds.kept_chars,
+                    progress=progress,
+                )  # fmt: skip
             except QAError as error:
                 place.error = str(error)
                 continue

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Answer, IntArray, SpanLogits, Windows
+    from qa_backends.progress import Progress
     from qa_backends.reader.reader import Prepared
     from qa_backends.runtime import Runtime, Turn
 
@@ -37,14 +38,18 @@ def slices(windows: Windows) -> list[IntArray]:
 class Together:
     """A backend on a device, asked many questions at once."""
 
-    def __init__(self, runtime: Runtime, family: Family, backend: Backend, device: str, *, kept_chars: int = 0) -> None:
-        """Builds and loads it; raises what ``Runtime.load`` raises. Of texts of ``kept_chars``, tokens are kept."""
+    def __init__(
+        self, runtime: Runtime, family: Family, backend: Backend, device: str, *, kept_chars: int = 0,
+        progress: Progress | None = None,
+    ) -> None:  # fmt: skip
+        """Builds and loads it; raises what ``Runtime.load`` raises. Of texts of ``kept_chars``, tokens are kept;
+        ``progress`` hears of what is made, in place of the runtime's own."""
         self.name = f"{family.name}/{backend.name}"
         self.family = family
         self.backend = backend
         self.device = device
         self._runtime = runtime
-        loaded = runtime.load(family, backend, device, runtime.progress)
+        loaded = runtime.load(family, backend, device, progress or runtime.progress)
         self.ran, self.reader = loaded.ran, loaded.reader.keeping(kept_chars)
         with runtime.turn(device) as turn:
             turn.logits(family, backend, self.reader.prepare(WELL).windows)  # the first call is a slow one

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
+from pydantic import TypeAdapter, ValidationError
 
 from qa_backends import catalog
 from qa_backends.asking.answer import answer_json
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 MOST_SECONDS = 60.0
 """Of turns that a program may ask for, so that others get theirs."""
+NAMES = ("question", "context", "backends", "family", "device", "seconds")
+Given = tuple[str, str, list[str] | None, str, str, float]
+"""What the endpoints take, by ``NAMES``."""
 
 
 class Endpoints:
@@ -61,8 +65,8 @@ class Endpoints:
         Args:
             question: what to ask, up to 2,000 characters.
             context: the text that is searched, up to 200,000 characters.
-            backends: names such as baseline, pruned and pruned-ort-fp16, the first step of the ladder is compared with;
-                left out for the family's usual ones.
+            backends: names such as baseline, pruned and pruned-ort-fp16; baseline among them is what the others are
+                compared with. Left out for the family's usual ones.
             family: of models; empty for the default one.
             device: cpu or cuda; empty for the default one.
             seconds: that the backends take turns at most; 0 gives single readings. Times are in milliseconds.
@@ -75,6 +79,7 @@ class Endpoints:
     ) -> Asking:
         """Raises gr.Error with the sentence of whatever stands in the way."""
         try:
+            seconds = _checked(question, context, backends, family, device, seconds)
             if not 0 <= seconds <= MOST_SECONDS:
                 raise InputError(f"The backends can take turns for 0 to {MOST_SECONDS:.0f} seconds, not {seconds:g}.")
             if backends is None:
@@ -88,3 +93,17 @@ class Endpoints:
             return ask(self._runtime, of, chosen, Query(question, context), device or devices()[0], seconds=seconds)
         except QAError as error:
             raise gr.Error(str(error), print_exception=False) from error
+
+
+def _checked(*given: Any) -> float:
+    """The seconds, of values that came as JSON: whatever a program sends, not what the signature says.
+
+    Raises:
+        InputError: one is of another kind than it should be.
+    """
+    try:
+        return TypeAdapter(Given).validate_python(given)[-1]
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = NAMES[int(first["loc"][0])]
+        raise InputError(f"'{name}' cannot be read: {first['msg'].lower()}.") from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
+import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ import torch
 from helpers import random_bert
 
 from qa_backends.artefacts.build import build, find, missing
+from qa_backends.artefacts.graph import quiet
 from qa_backends.artefacts.steps import step_of
 from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
@@ -78,6 +81,19 @@ def test_a_layer_without_heads_or_columns_is_exported_and_fused(
     folder = build(tmp_path / "cut", LAST, opened, UNWATCHED)
     assert read_manifest(folder).fused_ops == fused
     assert read_manifest(folder).largest_logit_difference is not None
+
+
+def test_only_the_exporters_are_silenced_while_they_build(caplog: pytest.LogCaptureFixture) -> None:
+    with quiet():
+        logging.getLogger("onnxruntime.quantization").warning("of no interest")
+        logging.warning("from no name")  # as some do
+        logging.getLogger("qa_backends.runtime").warning("exporting")
+        asked = threading.Thread(target=logging.getLogger("uvicorn").warning, args=("asked meanwhile",))
+        asked.start()
+        asked.join()
+        logging.getLogger("fusion_attention").error("broken")
+    logging.getLogger("onnxruntime.quantization").warning("heard again")
+    assert [each.message for each in caplog.records] == ["exporting", "asked meanwhile", "broken", "heard again"]
 
 
 def test_a_manifest_names_the_parent_the_settings_and_the_steps_own_packages(packed: Path, full: Path) -> None:

@@ -60,6 +60,12 @@ def test_a_folder_a_second_one_under_its_name_and_a_refused_one(open_page: Open,
     assert answer(page, "What bore fruit?") in TEXT
     (second,) = [each for each in catalog.families() if each.own]
     page.wait_for_function("name => location.href.includes(name)", arg=second.name)  # the link says which answered
+    page.reload()
+    page.wait_for_selector("#qa-options > button:has-text('Baseline + Baseline, fused, FP16 · mine · CPU')")
+    assert answer(page, QUESTION) in TEXT, "asked of what the link names"
+    another = open_page(f"?{page.url.partition('?')[2]}")
+    another.wait_for_selector(f"#qa-result:has-text('measured here') h2:has-text('{QUESTION}')")
+    assert another.locator("#qa-result .qa-name b").all_inner_texts() == ["Baseline", "Baseline, fused, FP16"]
 
     page.click("#qa-options > button")
     load(page, tmp_path)

@@ -162,11 +162,19 @@ def changed(folder: Path, **entries: object) -> None:
 
 
 def other_shape(folder: Path) -> None:
-    changed(folder, vocab_size=20_000_000)
+    changed(folder, vocab_size=900_000)
 
 
 def many_layers(folder: Path) -> None:
     changed(folder, num_hidden_layers=1_000_000)
+
+
+def many_groups(folder: Path) -> None:
+    changed(folder, num_hidden_groups=1_000)
+
+
+def many_labels(folder: Path) -> None:
+    changed(folder, num_labels=1_000_000_000)
 
 
 def no_config(folder: Path) -> None:
@@ -196,9 +204,11 @@ def unknown(folder: Path) -> None:
         (damaged, "cannot be read.*Save the model again"),
         (
             other_shape,
-            "word_embeddings.weight' has the shape .30522, 32. and should have .20000000, 32",
+            "word_embeddings.weight' has the shape .30522, 32. and should have .900000, 32",
         ),
-        (many_layers, "names 1000000 layers"),
+        (many_layers, "1000000 of 'num_hidden_layers'"),
+        (many_groups, "1000 of 'num_hidden_groups'"),
+        (many_labels, "1,000,000,000 of 'num_labels'"),
         (no_config, "does not describe a model"),
         (huge, "tokenizer.json has 60 MB"),
         (with_code, "code of its own.*Choose one without"),

@@ -48,6 +48,10 @@ model-index:
 """
 
 
+NESTED = [f"x{level}: &x{level} [{', '.join([f'*x{level - 1}' if level else 'a'] * 9)}]" for level in range(11)]
+BILLIONS = CARD.replace("language: en", "\n".join(NESTED)).replace("type: squad_v2", "type: *x10")
+"""A data set whose name would be some billions of words."""
+
 pytestmark = pytest.mark.usefixtures("own_forgotten")
 
 
@@ -84,7 +88,8 @@ def test_a_card_of_the_first_squad_makes_a_family_that_always_answers(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "card", ["---\n: [\n---\n", "no card", "---\nlanguage: {a: 1}\nmodel-index: 3\n---\n", "---\n- a\n---"]
+    "card",
+    ["---\n: [\n---\n", "no card", "---\nlanguage: {a: 1}\nmodel-index: 3\n---\n", "---\n- a\n---", BILLIONS],
 )
 def test_a_card_that_cannot_be_read_is_no_reason_to_refuse(card: str, tmp_path: Path) -> None:
     folder = random_bert(tmp_path / "mine")

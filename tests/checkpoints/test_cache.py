@@ -129,7 +129,7 @@ def test_who_waits_for_another_process_is_told_and_gets_what_that_made(root: Pat
 
     with another_builds() as release:
         place = ensure("thing", {}, lambda _folder: pytest.fail("the other process made it"), Progress(tell))
-    assert said == ["waiting for another process that makes 'thing', 0 s so far …"]
+    assert said == ["waiting for 'thing', which others are at, 0 s so far …"]
     assert find("thing", {}) == place
     said.clear()
     ensure("thing", {}, write, Progress(tell))

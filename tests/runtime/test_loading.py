@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import threading
 import time
@@ -29,6 +30,7 @@ from qa_backends.errors import (
 )
 from qa_backends.progress import UNWATCHED, Cancelled, Progress
 from qa_backends.runtime import Runtime
+from qa_backends.runtime.turns import on_engine_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +129,24 @@ def test_what_was_built_is_loaded_again_and_again_but_hashed_once(
             turn.answer(small_family, BUILT, turn.prepare(small_family, Query(QUESTION, TEXT)))
     assert set(hashed.values()) <= {1}
     assert not [path for path in hashed if "onnx" in path and str(artefact) not in path], "its parents are not read"
+
+
+def test_what_is_built_is_ready_while_the_engines_work_for_somebody_else(small_family: Family, empty: Path) -> None:
+    folder = Runtime().make_ready(small_family, BUILT, "cpu", UNWATCHED)
+    os.utime(folder, (0, 0))
+    over = threading.Event()
+    busy = threading.Thread(target=on_engine_thread, args=(over.wait,))
+    busy.start()
+    found: list[Path] = []
+    asking = threading.Thread(
+        target=lambda: found.append(Runtime().make_ready(small_family, BUILT, "cpu", UNWATCHED)), daemon=True
+    )
+    asking.start()
+    asking.join(10)
+    over.set()
+    busy.join()
+    assert found == [folder]
+    assert folder.stat().st_mtime > time.time() - 600, "it counts as used, and what was not for longest goes first"
 
 
 ENGINE = """

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from qa_backends.catalog import Backend, Family
+    from qa_backends.progress import Progress
 
     AddFile = Callable[[str, str], None]
 
@@ -53,7 +54,7 @@ def serving(
         assert thread.is_alive()
         time.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    headers = {"Authorization": f"Bearer {key}".encode()} if key else {}
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S, headers=headers) as client:
         if wait:
             until(lambda: client.get("/ready").status_code == 200, BUILT_WITHIN_S)
@@ -303,14 +304,35 @@ def test_a_backend_that_cannot_be_had_is_said_and_the_others_answer(mood: Mood, 
 
 
 def test_a_key_guards_the_interface_and_not_the_signs_of_life(mood: Mood, small_family: Family) -> None:
-    with serving(Runtime(), small_family, [MOODY], key="s3cret") as client:
+    with serving(Runtime(), small_family, [MOODY], key="schlüssel") as client:
         assert ask(client, QUERY).status_code == 200
-        for key in ("", "Bearer wrong", "s3cret"):
+        for key in ("", "Bearer wrong", "schlussel"):
             client.headers["Authorization"] = key
             refused = ask(client, QUERY)
             assert refused.status_code == 401 and "Bearer KEY" in problem(refused)
             assert client.get("/metrics").status_code == client.get("/v1/backends").status_code == 401
             assert client.get("/health").status_code == client.get("/ready").status_code == 200
+
+
+def test_what_is_being_made_ready_ends_with_the_server(
+    mood: Mood, small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = Runtime()
+    service = service_of(runtime, small_family, [MOODY], "cpu", BatchSize(), Bounds())
+    begun = threading.Event()
+
+    def build(_family: object, _backend: object, _device: object, progress: Progress) -> None:
+        begun.set()
+        while True:
+            progress.check()
+            time.sleep(0.01)
+
+    monkeypatch.setattr(runtime, "load", build)
+    service.start()
+    assert begun.wait(PATIENCE_S)
+    service.close()
+    until(lambda: all(each.name != "getting ready" for each in threading.enumerate()), PATIENCE_S)
+    assert not service.ready and service.places[SMALL].error is None
 
 
 def test_logs_are_lines_of_json_that_hold_no_text(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:

@@ -67,6 +67,14 @@ def test_what_is_cancelled_has_nothing_as_its_last_word(runtime: Runtime, begun:
     assert len(last) == len(first) and all(each == gr.skip() for each in last)
 
 
+def test_half_an_emoji_is_asked_like_any_other_text(runtime: Runtime) -> None:
+    broken = "\ud83d"
+    form = (f"{TEXT} {broken}", f"{QUESTION} {broken}", *FORM[2:])
+    for update in Answering(runtime).ask_now(Visit(), *form, VISITOR):
+        [part.encode() for part in update if isinstance(part, str)]
+    assert "?" in update[0].last.question and update[0].last.context.startswith(TEXT)
+
+
 def test_what_is_measured_longer_is_what_is_shown(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qa_backends.web.ask.answering.LONGER_SECONDS", 0.5)
     answering = Answering(runtime)

@@ -68,6 +68,18 @@ def test_trouble_is_a_sentence(client: Client, question: str, context: str, back
         client.predict(question, context, backend, api_name="/answer")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [({"context": None}, "'context' cannot be read"), ({"backends": "baseline"}, "'backends' cannot be read"),
+     ({"seconds": "soon"}, "'seconds' cannot be read")],
+)  # fmt: skip
+def test_values_of_another_kind_get_a_sentence(client: Client, wrong: dict[str, object], said: str) -> None:
+    given = {"question": QUESTION, "context": TEXT, "backends": ["baseline"], "seconds": "0"}
+    assert client.predict(**given, api_name="/ask")["cards"], "a number may come as text"
+    with pytest.raises(AppError, match=said):
+        client.predict(**given | wrong, api_name="/ask")
+
+
 def test_two_people_at_once_get_their_own_answers(client: Client) -> None:
     names = ["Ada", "Bela", "Cyrus", "Dora", "Emil", "Fatima"]
 

@@ -275,6 +275,14 @@ def test_an_axis_names_its_ends_and_what_has_room_between() -> None:
     assert ticks([1, 9, 10], [0.0, 0.95, 1.0]) == [1, 10]
     assert ticks([5], [0.5]) == [5]
     assert Axis.up([1.5, 80], log=True).marks == (2, 5, 10, 20, 50)
+    assert Axis.up([2.7, 3.0], log=True).marks == (3,)
+
+
+@given(some.floats(0.01, 1e5))
+def test_a_logarithmic_axis_names_something_however_close_its_values_lie(only: float) -> None:
+    axis = Axis.up([only], log=True)
+    assert axis.marks and all(axis.low <= mark <= axis.high for mark in axis.marks)
+    assert axis.low < only < axis.high
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkPlan:
-    """A point ends at ``runs`` timed runs of each backend or after ``seconds``, whichever comes first.
+    """A point ends at about ``runs`` timed runs of each backend, in whole blocks, or after ``seconds``, whichever comes
+    first.
 
-    What stands here by default is so in the page and in a program; the command line measures all backends.
+    The page and the command line begin with these lengths, batches, runs and seconds. The page ticks the backends that
+    it preselects, and the command line measures all of them.
     """
 
     family: str

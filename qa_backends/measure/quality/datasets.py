@@ -10,12 +10,11 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock
-
+from qa_backends.checkpoints.cache import locked
 from qa_backends.errors import BackendUnavailable, InputError
 from qa_backends.paths import EVERYDAY_QUESTIONS, OWN_QUESTIONS, cache_root
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
-from qa_backends.squad import parse_squad, read_squad, unpacked
+from qa_backends.squad import SHOWN, parse_squad, read_squad, unpacked
 
 if TYPE_CHECKING:
     from qa_backends.progress import Progress
@@ -88,11 +87,13 @@ def read_set(path: Path) -> DataSet:
     questions = parse_squad(raw, path.name)
     if not questions:
         raise InputError(f"{path.name} holds no questions.")
-    if longest := next((each for each in questions if len(each.context) > MAX_CONTEXT_CHARS), None):
-        raise InputError(
-            f"{path.name} holds a text of {len(longest.context):,} characters (question '{longest.id}'); "
-            f"the limit is {MAX_CONTEXT_CHARS:,}. Shorten it."
-        )
+    for each in questions:
+        longest = max(len(each.context), len(each.question))
+        if longest > MAX_CONTEXT_CHARS:
+            raise InputError(
+                f"{path.name} holds a text of {longest:,} characters (question '{each.id[:SHOWN]}'); the limit is "
+                f"{MAX_CONTEXT_CHARS:,}. Shorten it."
+            )
     return DataSet(name, hashlib.sha256(raw).hexdigest(), tuple(questions))
 
 
@@ -104,7 +105,7 @@ def squad_dev(progress: Progress) -> Path:
     """
     path = cache_root() / "data" / SQUAD_DEV
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
+    with locked(f"{path}.lock", SQUAD_DEV, progress):
         if not path.is_file() or _sha256(path.read_bytes()) != SQUAD_DEV_SHA256:
             progress.say(f"downloading SQuAD v2.0 dev ({SQUAD_DEV_BYTES / 1e6:.1f} MB) …")
             partial = path.with_suffix(".partial")

@@ -160,7 +160,7 @@ def quality_record(task: EvaluationTask, backend: Backend, ran: Ran, found: Figu
         device=task.device,
         data=task.data.name,
         data_sha256=task.data.sha256,
-        limit=task.limit,
+        limit=task.limit if found.n < len(task.data.questions) else None,
         seed=task.seed,
         ran=ran,
         machine=this_machine(),

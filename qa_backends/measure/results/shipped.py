@@ -140,7 +140,7 @@ def quality_in(
 
 
 def tested(backend: Backend) -> bool:
-    """Whether the engine, with these options, has run anywhere yet, by the results that ship."""
+    """Whether the engine, with these options, has run anywhere yet: by the F1 figures that ship."""
     return (backend.engine, backend.options) in _have_run(ACCURACY)
 
 

@@ -111,9 +111,7 @@ class AccuracyTab:
             {WHOLE: as_text(QUALITY, QualityTable(tuple(records))), FLAT: as_csv(records)}
         )
         with gr.Row():
-            self._json = gr.DownloadButton(
-                "Download JSON, every answer included", whole, elem_id="qa-accuracy-json", size="sm"
-            )
+            self._json = gr.DownloadButton("Download JSON", whole, elem_id="qa-accuracy-json", size="sm")
             self._csv = gr.DownloadButton("Download CSV", flat, elem_id="qa-accuracy-csv", size="sm")
             self._predictions = gr.DownloadButton(
                 "Download predictions, as SQuAD's script reads them", elem_id="qa-accuracy-predictions", size="sm",
@@ -140,13 +138,14 @@ class AccuracyTab:
 
     def wire_ask(self, tab: AskTab, tabs: gr.Tabs) -> None:
         """A click on a differing question asks it in the first tab, of the same two backends."""
-        tab.asks(
+        filling = tab.asks(
             [self._differing.click],
             self.ask_it,
             [self._measured, self._one, self._other, tab.ticket],
-            [tabs, *tab.form, tab.ticket],
+            [tabs, *tab.form, tab.filled],
             js=TO_TOP,
         )
+        tab.ask_once_shown(filling)
 
     def start(
         self, backends: list[str], family: str, device: str, data: str, file: str | None, limit: float,
@@ -188,7 +187,7 @@ class AccuracyTab:
             self._caption: html.caption(records, YOURS),
             self._table: html.table(records),
             # As updates: of a bare file Gradio's page forgets the address when something else is yielded after it.
-            self._json: gr.DownloadButton(value=whole),
+            self._json: gr.DownloadButton("Download JSON, every answer included", value=whole),
             self._csv: gr.DownloadButton(value=flat),
             self._predictions: gr.DownloadButton(value=packed, visible=True),
             self._command: commands(records, Path(file).name if data == OWN_FILE and file else data),
@@ -252,8 +251,9 @@ class AccuracyTab:
         found = measured.differences(one, other) if measured else []
         number = getattr(event, "number", None)
         if measured is None or not isinstance(number, int) or not 0 <= number < len(found):
-            return tuple(gr.skip() for _ in range(7))
+            return (*[gr.skip()] * 6, ticket)
         question = found[number].one.question
         record = measured.results[0].record
         family, device = record.backend.rpartition("/")[0], record.device
-        return gr.Tabs(selected="ask"), question.context, question.question, [one, other], family, device, ticket + 1
+        ticked = offer(family, device, [one, other])
+        return gr.Tabs(selected="ask"), question.context, question.question, ticked, family, device, ticket + 1

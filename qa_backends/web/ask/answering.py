@@ -14,7 +14,7 @@ import gradio as gr
 from qa_backends import catalog
 from qa_backends.asking.ask import LIVE_SECONDS, Asking, ask
 from qa_backends.asking.comparison import Comparison, comparison_of
-from qa_backends.contract import Query
+from qa_backends.contract import Query, valid_text
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.quality.evaluation import Differing, find_difference
@@ -74,6 +74,7 @@ class Answering:
         skipped = [gr.skip()] * 5
         view: Comparison | None = None
         drawn_answers = -1
+        context, question = valid_text(context), valid_text(question)  # half an emoji ends Gradio's stream
         try:
             asked = catalog.family(family)
             chosen = catalog.ladder(catalog.resolve(name, family)[1] for name in backends)

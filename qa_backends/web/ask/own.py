@@ -78,7 +78,8 @@ class OwnModel:
             yield (problem(str(error)), gr.Button(visible=False), *unchanged)
             return
         except Cancelled:
-            yield (note("Stopped; what had come is kept for the next time."), gr.Button(visible=False), *unchanged)
+            kept = "; what had come is kept for the next time" if allowed.folders else ""
+            yield (note(f"Stopped{kept}."), gr.Button(visible=False), *unchanged)
             return
         finally:
             self._stops.over(request, stop)

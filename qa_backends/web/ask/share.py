@@ -102,7 +102,7 @@ def as_deployed(family: str, backend: str, device: str) -> str:
         "# A folder that answers without this project:\n"
         f"python -m qa_backends export --backend {backend} {here} --to {backend}\n"
         if chosen.portable
-        else "# Its engine needs this project to load the model, so there is no folder to take away.\n"
+        else "# There is no folder to take away: those answer on ONNX Runtime or OpenVINO, as a CPU has them.\n"
     )
     return (
         f"# {chosen.title}. In the project's folder, after: pip install '.[serve]'\n"

@@ -60,6 +60,7 @@ class AskTab:
         question, context, family, ticked, _ = shown = first_asked()
         self.visit = gr.State(Visit())
         self.ticket = gr.Number(0, visible=False, precision=0)
+        self.filled = gr.Number(0, visible=False, precision=0)
         self._address = gr.Textbox(visible=False)
         self._kept, self._key = gr.Textbox(visible=False), gr.Textbox(visible=False)
         with gr.Column(elem_classes="qa-form", elem_id="qa-form"):
@@ -175,9 +176,14 @@ class AskTab:
                 [self._backends, self.family, self._device], self._options, queue=False, **PRIVATE,
             )  # fmt: skip
 
-    def asks(self, triggers: list[Any], fill: Any, inputs: list[Any], outputs: list[Any], **options: Any) -> None:
+    def asks(self, triggers: list[Any], fill: Any, inputs: list[Any], outputs: list[Any], **options: Any) -> Any:
         """Wires events that fill the form and raise the ticket; what is being asked or looked for is ended first."""
-        gr.on(triggers, fill, inputs, outputs, cancels=self._asking, **PRIVATE, **options)
+        return gr.on(triggers, fill, inputs, outputs, cancels=self._asking, **PRIVATE, **options)
+
+    def ask_once_shown(self, filling: Any) -> None:
+        """Raises the ticket to what ``filling``, an event, left in ``filled``. Where it offers other backends too, a
+        ticket that it raised itself would ask those that were ticked before."""
+        filling.then(lambda ticket: ticket, self.filled, self.ticket, queue=False, **PRIVATE)
 
     def open_link(self, ticket: int, kept: str, key: str, request: gr.Request) -> dict[Any, Any]:
         """Fills the form from the address, where it says something; shows the result of it again after a reload, else
@@ -191,24 +197,27 @@ class AskTab:
             return {self._python: share.as_python(*first_asked(), share.page_address(request))}
         context = found.context or kept
         form = {
-            self._context: context, self._question: found.question, self._backends: found.backends,
-            self.family: found.family,
+            self._context: context, self._question: found.question, self.family: found.family,
+            self._backends: offer(found.family, devices()[0], found.backends),
         }  # fmt: skip
         if not context:
             note = "The text was too long for the link you opened. Paste it, then press Ask."
             return form | {self._result: html.remark(note, found.question)}
         visit = self._answering.visits.of(key, found.question, context)
         if visit is None or visit.last is None or not visit.last.asked(found.family, found.backends):
-            return form | {self.ticket: ticket + 1}
+            return form | {self.filled: ticket + 1}
         shown = zip(self.shown, updates_of(visit, visit.last, request), strict=True)
-        return form | {self._device: visit.last.device} | dict(shown)
+        device = visit.last.device
+        asked = {self._device: device, self._backends: offer(found.family, device, found.backends)}
+        return form | asked | dict(shown)
 
     def wire_own(self, page: gr.Blocks, others: list[Any]) -> None:
         """``others`` are the other tabs' choices of a family."""
         self._own.wire(page, [self.family, *others], self._backends, self._device)
 
     def wire_link(self, page: gr.Blocks) -> None:
-        page.load(
-            self.open_link, [self.ticket, self._kept, self._key], [*self.form, self.ticket, *self.shown],
+        opened = page.load(
+            self.open_link, [self.ticket, self._kept, self._key], [*self.form, self.filled, *self.shown],
             js=scripts.KEPT, **PRIVATE,
         )  # fmt: skip
+        self.ask_once_shown(opened)

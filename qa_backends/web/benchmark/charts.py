@@ -81,8 +81,8 @@ def latency(records: Sequence[Record], *, log: bool) -> go.Figure | None:
         return None
     shown = [record for _, own in found for record in own]
     floors, shaded = _floors(found), len(found) <= MOST  # of more, bands cannot be told apart
-    values = [(shaded and record.p90_ms) or record.p50_ms for record in shown]
-    values += [ms for _, _, floor in floors for ms in floor]
+    values = [record.p50_ms for record in shown] + [ms for _, _, floor in floors for ms in floor]
+    values += [record.p90_ms for record in shown if shaded and record.p90_ms]
     up, lines = Axis.up(values, log=log), [line for line, _ in found]
     figure = line_chart(
         "Latency by length" if smallest == 1 else f"Latency by length, batches of {smallest}",

@@ -121,7 +121,7 @@ class BenchmarkTab:
                 with gr.Row():
                     self._runs = gr.Number(
                         DEFAULTS.runs,
-                        label="Runs of each, at most",
+                        label="Runs of each, about",
                         precision=0,
                         min_width=130,
                         elem_id="qa-bench-runs",

@@ -46,6 +46,8 @@ MARKER_PX, RING_PX = 6, 3
 """A marker's width, and how much wider each ring around it is."""
 MOST_TICKS = 5
 STEPS = (1.0, 2.0, 5.0)
+FINE_STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
+"""Where values lie so close that none of the others stands between: one of these always does."""
 """What an axis names of each power of ten."""
 
 
@@ -80,8 +82,11 @@ class Axis:
             return Axis.level(max(found) * 1.06)
         low, high = min(found) / 1.25, max(found) * 1.25
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
-        marks = [step * 10.0**power for power in powers for step in STEPS]
-        return Axis(low, high, tuple(mark for mark in marks if low <= mark <= high), True)
+        coarse, fine = (
+            tuple(step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high)
+            for steps in (STEPS, FINE_STEPS)
+        )
+        return Axis(low, high, coarse or fine, True)
 
     @staticmethod
     def level(high: float) -> Axis:

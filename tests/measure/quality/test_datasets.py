@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from filelock import FileLock
 
 from qa_backends.errors import BackendUnavailable, InputError
 from qa_backends.measure.quality import datasets
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 QUESTION = {"id": "1", "question": "Where?", "answers": [{"text": "Rome", "answer_start": 3}]}
 
 
-def squad(context: str = "In Rome.") -> bytes:
-    return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": [QUESTION]}]}]}).encode()
+def squad(context: str = "In Rome.", question: str = "Where?") -> bytes:
+    asked = QUESTION | {"question": question}
+    return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": [asked]}]}]}).encode()
 
 
 @pytest.fixture
@@ -102,6 +104,12 @@ def test_nothing_is_downloaded_for_somebody_who_gave_up(monkeypatch: pytest.Monk
     assert asked == []
 
 
+def test_who_waits_for_somebody_elses_download_can_stop(fresh: Path) -> None:
+    (fresh / "data").mkdir()
+    with FileLock(fresh / "data" / f"{datasets.SQUAD_DEV}.lock"), pytest.raises(Cancelled):
+        data_set("squad-v2-dev", Progress(stopped=lambda: True))
+
+
 def test_without_a_connection_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
     monkeypatch.setattr(datasets, "SQUAD_DEV_URL", "https://127.0.0.1:9/dev-v2.0.json")
     with pytest.raises(BackendUnavailable, match="Connect to the internet"):
@@ -111,8 +119,9 @@ def test_without_a_connection_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch
 def test_a_set_without_questions_or_with_a_text_too_long_is_refused(tmp_path: Path) -> None:
     empty, long = tmp_path / "empty.json", tmp_path / "long.json"
     empty.write_text('{"data": []}')
-    long.write_bytes(squad("In Rome. " * 30_000))
     with pytest.raises(InputError, match="no questions"):
         read_set(empty)
-    with pytest.raises(InputError, match="200,000"):
-        read_set(long)
+    for content in (squad("In Rome. " * 30_000), squad(question="Where? " * 30_000)):
+        long.write_bytes(content)
+        with pytest.raises(InputError, match="200,000"):
+            read_set(long)

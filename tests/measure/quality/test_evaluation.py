@@ -87,6 +87,12 @@ def test_stopping_keeps_the_backends_that_were_finished(
     assert found.done == 30 and found.status == "" and found.left_out == []
 
 
+def test_a_limit_that_leaves_nothing_out_is_none(runtime: Runtime, own: DataSet) -> None:
+    few = replace(own, questions=own.questions[:6])
+    limits = [evaluate_all(runtime, task(few, limit), BACKENDS[:1]).results[0].record.limit for limit in (5, 6, 7)]
+    assert limits == [5, None, None]
+
+
 def test_stopping_while_a_backend_is_loaded_is_no_failure_of_that_backend(runtime: Runtime, own: DataSet) -> None:
     runtime.drop(MINILM, "pruned", "cpu")
     said: list[str] = []

@@ -92,6 +92,8 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run: Run, tmp_path: Path) -
         (["recommend", "--lengths", "many"], 2, "--lengths 1,8,32"),
         (["recommend", "--seconds", "1"], 2, "from 10"),
         (["evaluate", "--data", "own", "--against", "/no/such/file"], 2, "predictions"),
+        (["evaluate", "--data", "own", "--save", "assets/results/benchmark-cpu.json"], 2, "benchmark"),
+        (["long-texts", "--save", "assets/results/benchmark-cpu.json"], 2, "benchmark"),
         (["evaluate", "--data", "own", "--against", "assets/examples.json"], 2, "same data"),
         (["bench", "--lengths", "²"], 2, "--lengths 1,8,32"),
         (["list", "--device", "abacus"], 2, "Choose one of"),

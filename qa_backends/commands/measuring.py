@@ -64,9 +64,11 @@ def evaluate(
     from qa_backends.measure.quality import scoring
     from qa_backends.measure.quality.datasets import data_set
     from qa_backends.measure.quality.evaluation import EvaluationTask, quality_record
-    from qa_backends.measure.results.files import add_quality
+    from qa_backends.measure.results.files import add_quality, read_quality
     from qa_backends.runtime import Runtime
 
+    if save and save.is_file():
+        read_quality(save)  # before hours of answers that could not be added to it
     of, chosen = asked_of(backend, family)
     task = EvaluationTask(of, pick_device(device), data_set(data, watched), limit, seed)
     questions = scoring.sample(task.data.questions, limit, seed)
@@ -274,10 +276,12 @@ def long_texts(
 ) -> None:
     """What texts up to the longest take, and how much memory."""
     from qa_backends.measure.benchmark import long_texts as measure
-    from qa_backends.measure.results.files import LONG, add_long_texts, as_dict
+    from qa_backends.measure.results.files import LONG, add_long_texts, as_dict, read_long_texts
     from qa_backends.measure.results.long_texts import HEAD, cells
     from qa_backends.runtime import Runtime
 
+    if save and save.is_file():
+        read_long_texts(save)
     of, chosen = catalog.resolve(backend, family)
     with bar("lengths", len(measure.CHARACTERS)) as advance:
         found = measure.long_texts(Runtime(progress=watched), of, chosen, pick_device(device), progress=advance)

@@ -132,17 +132,21 @@ def _hash_of(data: Sequence[Example]) -> str:
 
 
 def _read(file: Path, facts: dict[str, str]) -> tuple[Kept, int]:
-    """What the file holds, and of how many batches. Raises InputError where it was made with other facts."""
-    from safetensors import safe_open
+    """What the file holds, and of how many batches. Raises InputError where it holds no logits, or was made with other
+    facts."""
+    from safetensors import SafetensorError, safe_open
 
-    with safe_open(file, framework="pt") as found:
-        metadata = found.metadata()
-        if {key: metadata.get(key) for key in facts} != facts:
-            raise InputError(
-                f"{file} holds the logits of another teacher, of other questions or of another --batch-tokens. "
-                "Name another file."
-            )
-        return {name: found.get_tensor(name) for name in found.keys()}, int(metadata["done"])  # noqa: SIM118
+    try:
+        with safe_open(file, framework="pt") as found:
+            metadata = found.metadata() or {}
+            if {key: metadata.get(key) for key in facts} != facts:
+                raise InputError(
+                    f"{file} holds the logits of another teacher, of other questions or of another --batch-tokens. "
+                    "Name another file."
+                )
+            return {name: found.get_tensor(name) for name in found.keys()}, int(metadata["done"])  # noqa: SIM118
+    except SafetensorError as error:
+        raise InputError(f"{file} holds no logits ({error}). Name another file.") from error
 
 
 def _write(file: Path, kept: Kept, metadata: dict[str, str]) -> None:

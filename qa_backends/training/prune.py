@@ -280,6 +280,7 @@ def masks(scores: Sequence[torch.Tensor], density: float) -> list[torch.Tensor]:
     found = []
     for each in scores:
         mask = (each.detach() >= least).float()
-        mask[each.argmax()] = 1.0
+        if len(each):  # of a layer that lost all it had, there is no highest
+            mask[each.argmax()] = 1.0
         found.append(mask + (each - each.detach()))
     return found

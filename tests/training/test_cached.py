@@ -115,3 +115,10 @@ def test_logits_of_another_teacher_or_of_other_windows_are_refused(
     keep(tmp_path / "teacher.safetensors", live(tiny, "cpu", FP32))
     with pytest.raises(InputError, match="Name another file"):
         keep(tmp_path / "teacher.safetensors", live(tiny, "cpu", FP32), **other)  # type: ignore[arg-type]  # one of the two
+
+
+def test_a_file_that_holds_no_logits_is_refused(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("Some words.")
+    for file in (tmp_path / "note.txt", tiny / "model.safetensors"):
+        with pytest.raises(InputError, match="Name another file"):
+            keep(file, live(tiny, "cpu", FP32))

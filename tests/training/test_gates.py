@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 import torch
 from helpers import BASELINE, random_bert
+from kinds import checkpoint_of
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import load_model, save_model
@@ -46,6 +48,20 @@ def test_a_closed_gate_is_a_removed_head(tiny: Path) -> None:
         second.attention_output.weight[:, 16:24] = 0
         first.down.weight[:, 5] = 0
         torch.testing.assert_close(model(**inputs).start_logits, closed, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert"])
+def test_gates_leave_a_layer_without_heads_as_it_is(kind: str, tmp_path: Path) -> None:
+    model = load_model(checkpoint_of(kind, tmp_path / kind))
+    blocks = architecture_of(model.config).blocks(model)
+    heads = [torch.full((each.heads,), number > 0) for number, each in enumerate(blocks)]
+    cut_down(model, heads, [torch.full((each.up.out_features,), True) for each in blocks])
+    ids = torch.arange(9)[None]
+    with torch.inference_mode():
+        without = model(ids).start_logits
+        gates = Gates(model)
+        assert [len(each) for each in gates.heads] == [int(each.sum()) for each in heads]
+        torch.testing.assert_close(model(ids).start_logits, without)
 
 
 def test_cutting_down_saves_what_heads_and_columns_cost(tiny: Path) -> None:

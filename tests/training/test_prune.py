@@ -217,5 +217,6 @@ def test_a_masks_gradient_reaches_its_score() -> None:
     scores = [torch.tensor([0.3, -0.2, 0.1], requires_grad=True), torch.tensor([-0.5, -0.6], requires_grad=True)]
     found = masks(scores, 0.4)
     assert [each.detach().tolist() for each in found] == [[1.0, 0.0, 1.0], [1.0, 0.0]]
+    assert [len(each) for each in masks([*scores, torch.tensor([])], 0.4)] == [3, 2, 0], "a layer may have none left"
     (found[0] * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
     assert scores[0].grad is not None and (scores[0].grad > 0).all()

@@ -71,7 +71,7 @@ def _no_heads(attention: Any, numbers: set[int]) -> nn.Module:
             self.out_lin = bias_alone(attention.out_lin.bias.data)
 
         def forward(self, query: torch.Tensor, *_: object, **__: object) -> tuple[torch.Tensor]:
-            return (self.out_lin(query),)
+            return (self.out_lin(query[..., :0]),)
 
     return NoHeads()
 

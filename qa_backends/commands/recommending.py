@@ -67,7 +67,8 @@ def recommend(
         show(asdict(found) | {"advice": advice(found), "frontier": frontier(found), "command": wish.command()})
     else:
         console.print(_table(found))
-        console.print(frontier(found))
+        if best := frontier(found):
+            console.print(best)
         console.print(f"{timed(found)} Again: {wish.command()}")
     if not found.advised:
         raise QAError("Stopped before there was anything to advise." if stopped() else advice(found))

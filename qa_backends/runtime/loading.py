@@ -161,12 +161,8 @@ class Runtime:
             for step in missing(checkpoint, backend.artefact, device):
                 with self.turn(device, progress), self._building(family, backend, device):
                     self._build(checkpoint, step.name, device, progress)
-            # Not by the engines' thread where nothing is to be done: it may be at somebody's long text.
-            there = ready(checkpoint, backend.artefact, device) or self._build(
-                checkpoint, backend.artefact, device, progress
-            )
             used(checkpoint)  # as long as somebody asks of it, however long ago it was loaded
-            return used(there)
+            return used(self._build(checkpoint, backend.artefact, device, progress))
 
     def load(self, family: Family, backend: Backend, device: str, progress: Progress) -> Loaded:
         """Makes the backend ready, then loads it in a turn of its own; raises what ``make_ready`` and ``get`` raise."""
@@ -266,6 +262,8 @@ class Runtime:
             return self._build(checkpoint, backend.artefact, device, progress)
 
     def _build(self, checkpoint: Path, artefact: str, device: str, progress: Progress) -> Path:
+        if there := ready(checkpoint, artefact, device):
+            return there  # without the engines' thread, which may be at somebody's long text
         key = content_hash(checkpoint), artefact
         if known := self._refused.get(key):
             raise known.with_traceback(None)

@@ -46,9 +46,9 @@ MARKER_PX, RING_PX = 6, 3
 """A marker's width, and how much wider each ring around it is."""
 MOST_TICKS = 5
 STEPS = (1.0, 2.0, 5.0)
+"""What an axis names of each power of ten."""
 FINE_STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 """Where values lie so close that none of the others stands between: one of these always does."""
-"""What an axis names of each power of ten."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -341,6 +341,17 @@ def test_predictions_of_one_backend_count_the_agreement_of_another(run: Run, tmp
     assert same["f1_interval"]["low"] <= same["f1"] <= same["f1_interval"]["high"]
 
 
+def test_predictions_need_ids_that_tell_questions_apart(run: Run, tmp_path: Path) -> None:
+    asked = {"id": "q", "question": "Who came?", "answers": [{"text": "Anna", "answer_start": 0}]}
+    data = tmp_path / "twice.json"
+    data.write_text(json.dumps({"data": [{"paragraphs": [{"context": "Anna came.", "qas": [asked, asked]}]}]}))
+    options = ["evaluate", "--data", str(data), "--backend", "baseline"]
+    assert run(*options).code == 0
+    refused = run(*options, "--predictions", str(tmp_path / "answers.json"))
+    assert refused.code == 2
+    assert "'q' is that of several questions" in refused.err
+
+
 def test_debug_shows_the_traceback() -> None:
     command = [sys.executable, "-m", "qa_backends", "answer", "--question", "Who?", "--context", " ", "--debug"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

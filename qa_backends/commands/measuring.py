@@ -32,7 +32,7 @@ from qa_backends.measure.benchmark.overhead import RUNS
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
 from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
 from qa_backends.paths import write_whole
-from qa_backends.squad import Question
+from qa_backends.squad import SHOWN, Question
 
 DEFAULTS = BenchmarkPlan(family="")
 app = typer.Typer()
@@ -72,6 +72,8 @@ def evaluate(
     of, chosen = asked_of(backend, family)
     task = EvaluationTask(of, pick_device(device), data_set(data, watched), limit, seed)
     questions = scoring.sample(task.data.questions, limit, seed)
+    if predictions or against:
+        _check_told_apart(questions)
     baseline = _predictions(against, questions) if against else None
     runtime = Runtime(progress=watched)
     runtime.make_ready(of, chosen, task.device, watched)
@@ -94,6 +96,18 @@ def evaluate(
         f"{record.n} questions{pace}"
     )
     return None
+
+
+def _check_told_apart(questions: Sequence[Question]) -> None:
+    """Raises InputError where answers that are kept by their question's id would take each other's place."""
+    seen: set[str] = set()
+    for each in questions:
+        if each.id in seen:
+            raise InputError(
+                f"The id '{each.id[:SHOWN]}' is that of several questions, and --predictions and --against know "
+                "answers by it. Give each question an id of its own."
+            )
+        seen.add(each.id)
 
 
 def _predictions(path: Path, questions: Sequence[Question]) -> list[str]:

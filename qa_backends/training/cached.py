@@ -6,13 +6,12 @@ have together: 68 bytes a window, 8.5 MB for the training questions of SQuAD 2.0
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from typing import TYPE_CHECKING
 
 from qa_backends.errors import InputError
-from qa_backends.training.data import collate, epoch_order
+from qa_backends.training.data import collate, epoch_order, hash_of
 from qa_backends.training.distil import LOWEST_LOGIT, TEMPERATURE
 from qa_backends.training.loop import SAVE_EVERY_S, StepReport
 
@@ -78,7 +77,7 @@ def cached(
     """
     import torch
 
-    facts = {"teacher": of, "windows": _hash_of(data), "batch_tokens": str(max_tokens)}
+    facts = {"teacher": of, "windows": hash_of(data), "batch_tokens": str(max_tokens)}
     kept, done = _read(file, facts) if file.is_file() else (_empty(len(data)), 0)
     batches = epoch_order([each.length for each in data], max_tokens=max_tokens, seed=0)
     saved = started = time.monotonic()
@@ -120,15 +119,6 @@ def _keep(kept: Kept, logits: Logits, batch: Batch) -> None:
         kept[f"{end}.places"][batch.numbers] = highest.indices.short().cpu()
         kept[f"{end}.logits"][batch.numbers] = highest.values.half().cpu()
         kept[f"{end}.rest"][batch.numbers] = rest.half().cpu()
-
-
-def _hash_of(data: Sequence[Example]) -> str:
-    """SHA-256 over the windows' tokens, in order."""
-    whole = hashlib.sha256()
-    for each in data:
-        for part in (each.question, each.piece):
-            whole.update(len(part).to_bytes(4) + part.ids.tobytes())
-    return whole.hexdigest()
 
 
 def _read(file: Path, facts: dict[str, str]) -> tuple[Kept, int]:

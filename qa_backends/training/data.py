@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,14 +48,13 @@ class Example:
 
 
 def answer_tokens(offsets: IntArray, start: int, end: int) -> tuple[int, int] | None:
-    """First and last (inclusive) token that overlap characters ``start:end``; ``None`` if the answer is cut off.
+    """First and last (inclusive) token that overlap characters ``start:end``; ``None`` where no token does.
 
-    ``offsets`` is ``[n, 2]``, the piece's.
+    ``offsets`` is ``[n, 2]``, the whole context's: what no token holds, a space or a mark at the answer's end, is not
+    missing from it.
     """
     inside = np.flatnonzero((offsets[:, 0] < end) & (offsets[:, 1] > start))
-    if len(inside) == 0 or offsets[inside[0], 0] > start or offsets[inside[-1], 1] < end:
-        return None
-    return int(inside[0]), int(inside[-1])
+    return (int(inside[0]), int(inside[-1])) if len(inside) else None
 
 
 def examples(
@@ -67,14 +67,25 @@ def examples(
     found: list[Example] = []
     for each, (question, context) in zip(questions, encoded, strict=True):
         around = len(question) + frame.tokens
-        shift = frame.text_start(len(question))
         gold = each.answers[0] if each.answers else None
+        span = answer_tokens(context.offsets, gold.start, gold.start + len(gold.text)) if gold else None
         for piece in pieces(len(context), longest - around, settings.stride):
             tokens = context.part(piece.start, piece.stop)
-            span = answer_tokens(tokens.offsets, gold.start, gold.start + len(gold.text)) if gold else None
-            first, last = (span[0] + shift, span[1] + shift) if span else (0, 0)
+            shift = frame.text_start(len(question)) - piece.start
+            whole = span and piece.start <= span[0] and span[1] < piece.stop
+            first, last = (span[0] + shift, span[1] + shift) if span and whole else (0, 0)
             found.append(Example(question, tokens, first, last, around + len(tokens), len(found)))
     return found
+
+
+def hash_of(data: Sequence[Example]) -> str:
+    """SHA-256 over the windows' tokens and labels, in order."""
+    whole = hashlib.sha256()
+    for each in data:
+        for part in (each.question, each.piece):
+            whole.update(len(part).to_bytes(4) + part.ids.tobytes())
+        whole.update(each.start.to_bytes(4) + each.end.to_bytes(4))
+    return whole.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

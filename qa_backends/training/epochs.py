@@ -57,11 +57,16 @@ class Epochs:
     def questions(self, number: int) -> list[Question]:
         """The questions of an epoch, swapped ones last."""
         rng = random.Random(f"{self._seed} {number}")
-        asked = [*self._questions, *self._swaps.draw(self._changes.swaps, rng)]
-        return [self._changed(each, rng) for each in asked]
+        swapped = self._swaps.draw(self._changes.swaps, rng)
+        asked = [self._changed(each, rng) for each in self._questions]
+        return asked + [self._changed(each, rng, swapped=True) for each in swapped]
 
-    def _changed(self, question: Question, rng: random.Random) -> Question:
-        """The question with its noise: its text is changed in one way at most."""
+    def _changed(self, question: Question, rng: random.Random, *, swapped: bool = False) -> Question:
+        """The question with its noise: its text is changed in one way at most.
+
+        One that was swapped keeps its text to itself: a paragraph beside it may well say of the new entity what is
+        asked.
+        """
         changes = self._changes
         paragraphs = self._paragraphs[question.title]
         drawn = rng.random()
@@ -69,6 +74,6 @@ class Epochs:
             question = misplace(question, paragraphs, rng)
         elif drawn < changes.misplaced + changes.cut:
             question = cut(question, rng)
-        elif drawn < changes.misplaced + changes.cut + changes.join:
+        elif drawn < changes.misplaced + changes.cut + changes.join and not swapped:
             question = join(question, paragraphs, rng)
         return in_lower_case(question) if rng.random() < changes.lower_case else question

@@ -51,6 +51,7 @@ def finetune(
     material = Material(questions, start_from, run, on_step)
     material.claim(start=start, **(teaching.facts() if teaching else {}))
     loss = material.teacher(teaching).loss if teaching else span_loss
+    torch.manual_seed(run.seed)  # for a fresh output layer, whatever a teacher's build has drawn
     model = trainable(start_from, run.device, dropout=run.dropout)
     logits_of = runner(model, run.device, run.precision)
 

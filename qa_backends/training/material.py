@@ -8,7 +8,7 @@ from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.training.cached import cached
-from qa_backends.training.data import steps_of, stream
+from qa_backends.training.data import hash_of, steps_of, stream
 from qa_backends.training.distil import Teacher
 from qa_backends.training.epochs import Epochs
 from qa_backends.training.loop import begin, train
@@ -53,7 +53,9 @@ class Material:
         Raises:
             InputError: the folder holds a run with other settings.
         """
-        claim(self._run.folder, {"windows": len(self._epochs(0)), "steps": self.steps, **facts, **self._run.facts()})
+        windows = self._epochs(0)
+        taught = {"windows": len(windows), "sha256": hash_of(windows), "steps": self.steps}
+        claim(self._run.folder, taught | facts | self._run.facts())
 
     def batches(self, skip: int, steps: int) -> Iterator[Batch]:
         """Those number ``skip`` to ``steps`` of the whole run, on its device."""

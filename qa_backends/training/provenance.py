@@ -11,7 +11,7 @@ from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.hub import fetch
 from qa_backends.checkpoints.load import load_model, read_config, save_model
 from qa_backends.checkpoints.manifest import NAME, file_hash, manifest_of, read_manifest, shapes_of
-from qa_backends.checkpoints.sources import with_tokenizer
+from qa_backends.checkpoints.sources import TOKENIZER, with_tokenizer
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,7 +65,17 @@ def check_read_alike(start: Path, teacher: Path) -> None:
 
 def history(folder: Path) -> dict[str, object]:
     """The settings a checkpoint of this project was trained with, for the manifest of what is trained on from it."""
-    return {"before": read_manifest(folder).settings} if (folder / NAME).is_file() else {}
+    trained = _training_of(folder)
+    return {} if trained is None else {"before": trained}
+
+
+def _training_of(folder: Path) -> dict[str, Any] | None:
+    """The settings of a checkpoint's last run; ``None`` of one that was not trained here, though it may have got its
+    ``tokenizer.json`` here."""
+    if not (folder / NAME).is_file():
+        return None
+    manifest = read_manifest(folder)
+    return None if manifest.step == TOKENIZER else manifest.settings
 
 
 def seen_before(origins: Sequence[Path], articles: Sequence[str]) -> bool:
@@ -76,10 +86,11 @@ def seen_before(origins: Sequence[Path], articles: Sequence[str]) -> bool:
 
 def _has_seen(folder: Path, articles: Sequence[str]) -> bool:
     """Whether a checkpoint may have been trained on some of the articles: its manifest says of one of its runs that
-    they were not all held out, or it has none, and an output layer. Figures on articles that were seen say little."""
-    if not (folder / NAME).is_file():
+    they were not all held out, or it tells of none, and has an output layer. Figures on articles that were seen say
+    little."""
+    run = _training_of(folder)
+    if run is None:
         return f"{architecture_of(read_config(folder)).head}weight" in shapes_of(folder)
-    run: dict[str, Any] | None = read_manifest(folder).settings
     while run is not None:
         held_out = run.get("held_out", {})
         if held_out.get("seen_before") or not set(articles) <= set(held_out.get("articles", ())):

@@ -96,6 +96,7 @@ class Pruning:
         self.density = density
         self._latency = latency
         self._run = run
+        self._several = bool(teaching.others)
         self._material = Material(questions, self.teacher, run, on_step)
         self._hidden_steps = self._material.steps_of(hidden_passes) if hidden_passes else 0
         self._check()
@@ -192,6 +193,8 @@ class Pruning:
             with torch.no_grad():
                 right, states = wanted(batch)
             logits, own = shown(batch)
+            if self._several:  # whose mean is taught, of which the first's own are a part
+                right = self._teacher.logits(batch)
             return logits_loss(logits, right, batch) + hidden_loss(own[1:], states[1:], batch)
 
         return loss_of

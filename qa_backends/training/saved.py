@@ -27,14 +27,25 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 def claim(folder: Path, facts: dict[str, object]) -> None:
     """Notes what the folder's run is, so that what is done of another is never taken for its own.
 
+    A note of which nothing came, since its teacher could not run, say, gives way.
+
     Raises:
         InputError: the folder holds a run with other facts.
     """
     note = folder / NOTE
-    if not note.is_file():
-        write_whole(note, json.dumps(facts, indent=1) + "\n")
-    elif (found := json.loads(note.read_text(encoding="utf-8"))) != facts:
-        raise InputError(f"{folder} holds a run with other settings ({found}). Name another folder.")
+    if note.is_file() and any(each != note for each in folder.iterdir()):
+        _check(folder, json.loads(note.read_text(encoding="utf-8")), facts)
+    write_whole(note, json.dumps(facts, indent=1) + "\n")
+
+
+def _check(folder: Path, found: dict[str, object], wanted: dict[str, object]) -> None:
+    """Raises InputError where a folder's run was ``found`` to have other settings, and says which."""
+    differing = [f"{key} {found.get(key)}" for key in {**found, **wanted} if found.get(key) != wanted.get(key)]
+    if differing:
+        raise InputError(
+            f"{folder} holds a run with other settings ({', '.join(differing)}). Go on with those, or name another "
+            "folder."
+        )
 
 
 class SavedState:
@@ -85,7 +96,7 @@ class SavedState:
             return 0
         with safe_open(self._file, framework="pt") as file:
             metadata = file.metadata()
-            self._check(json.loads(metadata.get("recipe", "{}")))
+            _check(self._file.parent, json.loads(metadata.get("recipe", "{}")), self._recipe)
             step = int(metadata["step"])
             for name, parameter in self._parameters.items():
                 parameter.data.copy_(file.get_tensor(f"weight.{name}"))
@@ -95,10 +106,3 @@ class SavedState:
             for name, weight in self._average.items():
                 weight.copy_(file.get_tensor(f"average.{name}"))
         return step
-
-    def _check(self, found: dict[str, object]) -> None:
-        if found != self._recipe:
-            raise InputError(
-                f"{self._file.parent} holds a run with other settings ({found}). "
-                "Go on with those, or name another folder."
-            )

@@ -10,10 +10,11 @@ from helpers import BASELINE
 from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 
+from qa_backends.contract import ReaderSettings
 from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.reader.tokens import SubwordTokenizer
-from qa_backends.squad import read_squad
+from qa_backends.squad import GoldAnswer, Question, read_squad
 from qa_backends.training.data import answer_tokens, collate, epoch_order, examples, steps_of, stream
 
 if TYPE_CHECKING:
@@ -59,10 +60,23 @@ def test_a_batchs_labels_point_at_the_answers_ids(between: int, tmp_path: Path) 
 
 
 def test_an_answer_cut_by_a_window_is_no_answer_there() -> None:
-    offsets = TOKENIZER.encode("one two three four").offsets
-    assert answer_tokens(offsets, 4, 13) == (1, 2)
-    assert answer_tokens(offsets[:2], 4, 13) is None
-    assert answer_tokens(offsets[2:], 4, 13) is None
+    text = " ".join(f"word{number}" for number in range(300))
+    answer = "word70 word71 word72"
+    settings = ReaderSettings(max_seq_len=96, stride=16)
+    asked = Question("1", "T", "Which?", text, (GoldAnswer(answer, text.index(answer)),))
+    found = examples([asked], TOKENIZER, settings)
+    held = [answer in text[each.piece.offsets[0, 0] : each.piece.offsets[-1, 1]] for each in found]
+    assert 0 < sum(held) < len(held)
+    assert [each.end > 0 for each in found] == held
+
+
+@pytest.mark.parametrize(("answer", "token"), [("cafe\u0301", "cafe"), ("two ", "two"), (" two", "two")])
+def test_what_no_token_holds_is_not_missing_from_an_answer(answer: str, token: str) -> None:
+    text = "The cafe\u0301 has two doors."
+    start = text.index(answer)
+    tokens = TOKENIZER.encode(text)
+    first, last = answer_tokens(tokens.offsets, start, start + len(answer)) or (0, -1)
+    assert tokens.ids[first : last + 1].tolist() == TOKENIZER.encode(token).ids.tolist()
 
 
 def test_an_epoch_holds_every_window_once_and_keeps_to_its_size() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from helpers import BASELINE
 
 from qa_backends.paths import OWN_QUESTIONS
@@ -38,6 +40,15 @@ def test_swapped_questions_come_on_top() -> None:
     found = Epochs(QUESTIONS, TOKENIZER, Changes(swaps=7), seed=1).questions(0)
     assert found[: len(QUESTIONS)] == QUESTIONS
     assert [each.answers for each in found[len(QUESTIONS) :]] == [()] * 7
+
+
+def test_a_swapped_question_keeps_its_text_to_itself() -> None:
+    """The paragraph beside it may answer what its own does not."""
+    article = [replace(each, title="T") for each in QUESTIONS]
+    found = Epochs(article, TOKENIZER, Changes(swaps=7, join=1.0), seed=1).questions(0)
+    contexts = {each.context for each in article}
+    assert not {each.context for each in found[: len(article)]} & contexts
+    assert {each.context for each in found[len(article) :]} <= contexts
 
 
 def test_shares_are_of_all_questions() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from helpers import BASELINE, random_bert
+from helpers import BASELINE, encoder_of, random_bert
 
 from qa_backends import limits
+from qa_backends.catalog import backend
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model
-from qa_backends.checkpoints.manifest import file_hash, read_manifest
+from qa_backends.checkpoints.manifest import file_hash, manifest_of, read_manifest
 from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.progress import UNWATCHED
@@ -24,9 +26,10 @@ from qa_backends.training.settings import Changes, RunSettings
 from qa_backends.training.teaching import Teaching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from qa_backends.squad import Question
     from qa_backends.training.loop import StepReport
 
 QUESTIONS = read_squad(OWN_QUESTIONS)[:24]
@@ -48,11 +51,12 @@ def train_tiny(
     on_step: Callable[[StepReport], None],
     *,
     teaching: Teaching | None = None,
+    questions: Sequence[Question] = QUESTIONS,
     **chosen: Any,
 ) -> Path:
     settings = {"passes": 6, "learning_rate": 3e-3, "max_tokens": 2048, "seed": 0, "device": "cpu"}
     run = RunSettings(folder, **(settings | chosen))
-    return finetune(QUESTIONS, start_from=start_from, run=run, on_step=on_step, teaching=teaching)
+    return finetune(questions, start_from=start_from, run=run, on_step=on_step, teaching=teaching)
 
 
 class Stopped(Exception):
@@ -116,6 +120,26 @@ def test_a_teacher_is_learned_from_with_a_tenth_of_the_labels(tiny: Path, tmp_pa
     assert by_itself[0].loss < by_both[-1].loss < by_both[0].loss
     with pytest.raises(InputError, match="other settings"):
         train_tiny(tiny, tmp_path / "both", by_both.append, teaching=Teaching(tiny))
+
+
+def test_a_folder_holds_one_set_of_questions(tiny: Path, tmp_path: Path) -> None:
+    """As many others, or the same with other answers, are not what was stopped."""
+    train_tiny(tiny, tmp_path / "run", lambda _: None, passes=1)
+    corrected = [replace(each, answers=()) if at == 0 else each for at, each in enumerate(QUESTIONS)]
+    with pytest.raises(InputError, match="other settings \\(sha256"):
+        train_tiny(tiny, tmp_path / "run", lambda _: None, passes=1, questions=corrected)
+
+
+def test_a_fresh_output_layer_is_the_seeds_whoever_teaches(tiny: Path, tmp_path: Path) -> None:
+    """What a teacher's build draws at random is not missing afterwards."""
+    encoder = encoder_of(random_bert(tmp_path / "encoder"))
+    manifest_of(tiny, step="finetune", parent=None, settings={}).write(tiny)
+    drawn = []
+    for name, by in (("live", None), ("built", backend("baseline-ort"))):
+        steps: list[StepReport] = []
+        train_tiny(encoder, tmp_path / name, steps.append, passes=1, teaching=Teaching(tiny, by))
+        drawn.append(steps[0].loss)
+    assert drawn[0] == pytest.approx(drawn[1], rel=1e-3)
 
 
 @pytest.mark.parametrize("frozen", [True, False])

@@ -8,11 +8,12 @@ import pytest
 from helpers import encoder_of
 
 from qa_backends.checkpoints.manifest import manifest_of
+from qa_backends.checkpoints.sources import TOKENIZER
 from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.squad import read_squad
 from qa_backends.training.heldout import split
-from qa_backends.training.provenance import seen_before
+from qa_backends.training.provenance import history, seen_before
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +60,9 @@ def test_a_checkpoint_knows_whether_it_saw_them(tiny: Path, settings: dict[str, 
     assert seen_before([tiny], ["A", "B"]), "who knows what somebody else's was fine-tuned on"
     encoder = encoder_of(tiny)
     assert not seen_before([encoder], ["A", "B"]), "an encoder was trained on none"
+    manifest_of(encoder, step=TOKENIZER, parent=None, settings={}).write(encoder)
+    assert not seen_before([encoder], ["A", "B"]), "nor by getting its tokenizer.json"
+    assert history(encoder) == {}
     manifest_of(tiny, step="finetune", parent=None, settings=settings).write(tiny)
     assert seen_before([tiny], ["A", "B"]) == seen
     assert seen_before([encoder, tiny], ["A", "B"]) == seen, "what one of them saw, the student may know"

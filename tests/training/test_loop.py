@@ -18,7 +18,7 @@ from qa_backends.training import loop
 from qa_backends.training.average import Average
 from qa_backends.training.data import Batch
 from qa_backends.training.loop import rate_at, train
-from qa_backends.training.saved import NAME
+from qa_backends.training.saved import NAME, claim
 from qa_backends.training.settings import Recipe
 
 if TYPE_CHECKING:
@@ -167,5 +167,15 @@ def test_a_finished_run_is_not_run_again_and_another_recipe_is_refused(tmp_path:
     weights, _ = train_a_little(tmp_path)
     again, done = train_a_little(tmp_path)
     assert torch.equal(again, weights) and done == []
-    with pytest.raises(InputError, match="other settings"):
+    with pytest.raises(InputError, match=r"other settings \(learning_rate 0\.1\)"):
         train_a_little(tmp_path, learning_rate=0.2)
+
+
+def test_a_note_of_which_nothing_came_gives_way(tmp_path: Path) -> None:
+    """A run whose teacher could not run leaves its note, and is begun again with another."""
+    for passes in (1, 2):
+        claim(tmp_path, {"passes": passes, "seed": 0})
+    train_a_little(tmp_path)
+    claim(tmp_path, {"passes": 2, "seed": 0})
+    with pytest.raises(InputError, match=r"other settings \(passes 2\)"):
+        claim(tmp_path, {"passes": 3, "seed": 0})

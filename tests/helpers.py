@@ -16,6 +16,14 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 """Windows of a browser, in pixels: a desk's and a phone's."""
 
 
+def heavy() -> tuple[str, ...]:
+    """Packages that take long to import: what exports models, what draws the page, and what the engines run on."""
+    from qa_backends.engines import engine_class, engine_names
+
+    of_engines = {each for name in engine_names() for each in engine_class(name).packages}
+    return ("gradio", "optimum", *sorted(of_engines))
+
+
 def random_bert(folder: Path, *, layers: int = 2, heads: int = 4, columns: int = 48, seed: int = 0) -> Path:
     """A random BERT of 32 dimensions with the embedded tokenizer, saved as a checkpoint of float32 weights."""
     import torch

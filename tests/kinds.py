@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from qa_backends.catalog import Family
+    from qa_backends.contract import Answer
     from qa_backends.runtime import Runtime
 
 VOCABULARY = 4000
@@ -97,8 +98,8 @@ def family_of(kind: str, folder: Path, **changes: object) -> Family:
     return catalog.family_of(checkpoint, kind, kind)
 
 
-def answer(runtime: Runtime, family: Family, name: str | None = None) -> str:
-    """What the family's backend of that name, or the usual one, answers to the shared question."""
+def answer(runtime: Runtime, family: Family, name: str | None = None, question: str = QUESTION) -> Answer:
+    """What the family's backend of that name, or the usual one, answers to the question about the shared text."""
     from qa_backends import catalog
     from qa_backends.contract import Query
     from qa_backends.progress import UNWATCHED
@@ -106,7 +107,12 @@ def answer(runtime: Runtime, family: Family, name: str | None = None) -> str:
     backend = catalog.resolve(name, family.name)[1]
     runtime.make_ready(family, backend, "cpu", UNWATCHED)
     with runtime.turn("cpu") as turn:
-        return str(turn.answer(family, backend, turn.prepare(family, Query(QUESTION, TEXT))).answer)
+        return turn.answer(family, backend, turn.prepare(family, Query(question, TEXT))).answer
+
+
+def same_weights(one: Answer, other: Answer) -> bool:
+    """Whether two backends of one checkpoint may give these: by the scores, which no two random ones share."""
+    return abs(one.score - other.score) < 0.05 and abs(one.null_score - other.null_score) < 0.05
 
 
 @cache

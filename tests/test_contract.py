@@ -73,23 +73,32 @@ WRONG = """
 
 
 @pytest.mark.parametrize(
-    ("damage", "ran"),
+    ("damage", "ran", "check"),
     [
-        ("logits.start[:] += 0.01 * abs(logits.start).max()", ""),
-        ("logits.end[:] = float('nan')", ""),
-        ("logits.start[:, -1] += windows.n_windows - 1", ""),
-        ("pass", "precision='INT8'"),
-        ("pass", "device='GPU of another kind'"),
-        ("pass", "file_hash='0' * 64"),
+        ("logits.start[:] += 1", "", "_agrees_with_pytorch"),
+        ("logits.end[:] = float('nan')", "", "_answers_from_the_text"),
+        ("logits.start[:] += windows.n_windows == 2", "", "_answers_the_same_in_any_company"),
+        (
+            "logits.start[:] *= 1.00008 if windows.n_windows > 2 else 0.99992",
+            "",
+            "_computes_a_window_the_same_alone_and_in_a_batch",
+        ),
+        ("pass", "precision='INT8'", "_says_what_ran"),
+        ("pass", "device='GPU of another kind'", "_says_what_ran"),
+        ("pass", "file_hash='0' * 64", "_says_what_ran"),
     ],
-    ids=["other logits", "no numbers", "a batch that matters", "another precision", "another device", "another file"],
-)
-def test_an_engine_that_breaks_the_contract_is_caught(
-    small_family: Family, add_engine: Callable[[str, str], None], damage: str, ran: str
+    ids=[
+        "other logits", "no numbers", "company that matters", "a batch that matters, though each is near PyTorch's",
+        "another precision", "another device", "another file",
+    ],
+)  # fmt: skip
+def test_an_engine_that_breaks_the_contract_is_caught_by_the_check_of_what_it_breaks(
+    small_family: Family, add_engine: Callable[[str, str], None], damage: str, ran: str, check: str
 ) -> None:
     add_engine("wrong", WRONG.format(damage=damage, ran=ran))
-    with pytest.raises((AssertionError, BackendFailed)):
+    with pytest.raises((AssertionError, BackendFailed)) as caught:
         check_backend(Runtime(), small_family, Backend("baseline", "checkpoint", "wrong"), "cpu")
+    assert check in [each.name for each in caught.traceback]
 
 
 @pytest.mark.gpu

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers import ROOT
+from helpers import ROOT, heavy
 
 PACKAGE = ROOT / "qa_backends"
 FLOORS = (
@@ -31,7 +31,8 @@ FLOORS = (
 """From the ground up. A room imports itself and the floors below, never a neighbour on its own floor."""
 ONLY_FOR = {"training": ("commands",), "gradio": ("web", "serving", "app")}
 """Who may import these, besides themselves."""
-HEAVY = ("torch", "onnx", "onnxruntime", "transformers", "optimum", "gradio")
+PACKED = ("qa_backends", "qa_backends.engines")
+"""What is imported from these is a file of its own."""
 HEAVY_AT_ONCE = ("training", "web", "app")
 """Who may import heavy packages when they are imported themselves; others do so within the functions that need them."""
 
@@ -75,11 +76,12 @@ def imports_of(file: Path) -> list[Import]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}:{node.lineno}: imports are written in full"
             found.extend(
-                # "from qa_backends import catalog" imports a room, "from qa_backends.catalog import Backend" too.
+                # "from qa_backends import catalog" imports a room, "from qa_backends.catalog import Backend" too; and
+                # "from qa_backends.engines import pytorch" an engine.
                 Import(
                     file,
                     node.lineno,
-                    f"{node.module}.{each.name}" if node.module == "qa_backends" else str(node.module),
+                    f"{node.module}.{each.name}" if node.module in PACKED else str(node.module),
                     at_once,
                 )
                 for each in node.names
@@ -137,8 +139,9 @@ def test_only_those_who_may_import_it(package: str) -> None:
 
 
 def test_heavy_packages_are_imported_where_they_are_needed_and_not_before() -> None:
+    slow = heavy()
     wrong = [
-        str(each) for each in IMPORTS if each.at_once and each.imported in HEAVY and each.importer not in HEAVY_AT_ONCE
+        str(each) for each in IMPORTS if each.at_once and each.imported in slow and each.importer not in HEAVY_AT_ONCE
     ]
     assert wrong == []
 
@@ -150,6 +153,7 @@ def test_an_import_is_seen_wherever_it_stands(tmp_path: Path) -> None:
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    import onnx\n"
         "class Engine:\n    from qa_backends import web\n    def load(self):\n        import gradio as gr\n"
+        "from qa_backends.engines import pytorch\n"
         "try:\n    import optimum\nexcept ImportError:\n    from qa_backends.web.page import build\n"
     )
     assert [(each.name, each.at_once) for each in imports_of(file) if each.name != "typing"] == [
@@ -157,6 +161,7 @@ def test_an_import_is_seen_wherever_it_stands(tmp_path: Path) -> None:
         ("onnx", False),
         ("qa_backends.web", True),
         ("gradio", False),
+        ("qa_backends.engines.pytorch", True),
         ("optimum", True),
         ("qa_backends.web.page", True),
     ]

@@ -153,6 +153,7 @@ class OnnxRuntime(Engine):
     def describe(self) -> Ran:
         import torch
 
+        assert self._session is not None
         notes: tuple[str, ...] = ()
         if self._stored_fp16 and self._precision == "FP32":
             notes = ("weights stored as FP16, computed in FP32: this CPU path has no FP16 arithmetic",)
@@ -160,7 +161,7 @@ class OnnxRuntime(Engine):
             device=torch.cuda.get_device_name() if self._device == "cuda" else "CPU",
             provider=f"ONNX Runtime {self._provider.removesuffix('ExecutionProvider')}",
             precision=self._precision,
-            threads=thread_count(),
+            threads=self._session.get_session_options().intra_op_num_threads,
             fused_ops={
                 name: count
                 for name, count in self._manifest.fused_ops.items()

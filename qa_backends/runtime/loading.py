@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -118,6 +118,8 @@ class Runtime:
     def reader(self, family: Family, progress: Progress | None = None) -> Reader:
         """The family's reader; the baseline's tokenizer serves the whole family."""
         if (found := self._readers.get(family)) is not None:
+            with suppress(KeyError):  # another thread may just have let it go
+                self._readers.move_to_end(family)
             return found
         folder = _checkpoint(family.source(catalog.BASELINE), progress or self.progress)
         made = self._readers[family] = Reader(SubwordTokenizer(folder), family.settings)

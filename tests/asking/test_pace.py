@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -14,10 +15,9 @@ from helpers import QUESTION, TEXT
 from paced import PACED, paced
 
 from qa_backends import catalog
-from qa_backends.asking.ask import Asking, ask
+from qa_backends.asking.ask import LEAST_LIVE_SECONDS, Asking, ask
 from qa_backends.asking.comparison import comparison_of
 from qa_backends.contract import Query
-from qa_backends.limits import thread_count
 from qa_backends.progress import Cancelled
 from qa_backends.runtime import Runtime
 
@@ -47,7 +47,8 @@ def asked(
 @contextmanager
 def burning_cores() -> Iterator[None]:
     """While as many programs as there are cores do nothing but use them."""
-    programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(thread_count())]
+    cores = len(os.sched_getaffinity(0))
+    programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(cores)]
     try:
         yield
     finally:
@@ -75,6 +76,14 @@ def test_a_machine_that_is_slow_at_first_takes_turns_all_the_same(small_family: 
     paced(add_engine, cold_s=0.5)
     found, _ = asked(small_family, seconds=1.5)
     assert found.outcomes[0].cold_s > 0.5 and len(found.samples.blocks) >= 5
+
+
+def test_the_turns_end_when_more_of_them_would_not_say_more(small_family: Family, add_engine: AddFile) -> None:
+    paced(add_engine, window_s=0.02)
+    found, _ = asked(small_family, seconds=60)
+    fastest = found.fastest()
+    assert fastest is not None and fastest[1].narrow
+    assert LEAST_LIVE_SECONDS <= found.samples.spent_s < 30
 
 
 def test_where_turns_would_take_too_long_it_is_said_how_long(small_family: Family, add_engine: AddFile) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qa_backends.contract import Query, ReaderSettings, SpanLogits, Windows
-from qa_backends.reader.decode import SPANS_PER_WINDOW, WINDOWS_AT_ONCE, best_spans, decode
+from qa_backends.reader.decode import SPANS_PER_WINDOW, WINDOWS_AT_ONCE, best_of, best_spans, decode
 from qa_backends.reader.frame import Frame
 from qa_backends.reader.tokens import Tokens
 from qa_backends.reader.windows import cut
@@ -190,6 +191,13 @@ def test_no_answer_is_given_only_above_the_threshold_and_a_tie_lets_the_answer_s
     above = decode(query, windows, logits, options)
     assert (above.text, above.span) == ("", None)
     assert above.score == tie.score, "the best span's score is told although it was not good enough"
+
+
+@pytest.mark.parametrize("order", permutations([(8, 9), (4, 7), (4, 5), (6, 7)]))
+def test_of_spans_as_good_as_each_other_the_first_is_the_answer_and_of_these_the_shortest(
+    order: tuple[tuple[int, int], ...],
+) -> None:
+    assert best_of({**dict.fromkeys(order, 2.0), (0, 1): 1.9}) == ((4, 5), 2.0)
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])

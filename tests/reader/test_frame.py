@@ -57,19 +57,6 @@ def test_robertas_frame_has_two_tokens_between_and_no_segments() -> None:
     assert frame.text_start(5) == 8
 
 
-def test_windows_in_robertas_frame_are_those_of_its_own_tokenizer(checkpoint: Path) -> None:
-    query = Query("Who waters the tree?", "Ben waters the tree.")
-    windows = Reader(SubwordTokenizer(checkpoint)).prepare(query).windows
-    theirs = roberta().encode(query.question, query.context)
-    assert windows.input_ids.tolist() == [theirs.ids]
-    assert windows.token_type_ids is None
-    assert windows.answerable[0].tolist() == [place == 1 for place in theirs.sequence_ids]
-    inside = windows.answerable[0]
-    assert windows.offsets[0][inside].tolist() == [
-        list(offset) for offset, place in zip(theirs.offsets, theirs.sequence_ids, strict=True) if place == 1
-    ]
-
-
 def test_a_long_text_in_robertas_frame_is_answered_from_its_own_characters(checkpoint: Path) -> None:
     tokenizer = SubwordTokenizer(checkpoint)
     wanted = int(tokenizer.encode(" Ben").ids[-1])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 
 from qa_backends.contract import Query
 from qa_backends.reader.kept import KeptTexts
 from qa_backends.reader.reader import Reader
-from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.reader.tokens import SubwordTokenizer, Tokens
 
 WORDS = SubwordTokenizer(Path(__file__).resolve().parents[2] / "assets" / "models" / "minilm" / "baseline")
 TEXT = "The ferry to Zanzibar leaves Dar es Salaam at nine. It takes two hours."
@@ -48,6 +49,20 @@ def test_a_text_longer_than_all_that_may_be_kept_is_read_and_not_kept(encoded: l
     assert encoded.count(TEXT) == 2
     nothing = KeptTexts(WORDS.encode, 0)
     assert len(nothing("word")) == len(nothing("word")) == 1
+
+
+def test_a_text_that_two_threads_read_at_once_is_kept_once() -> None:
+    both = Barrier(2)
+
+    def encode(text: str) -> Tokens:
+        both.wait(60)
+        return WORDS.encode(text)
+
+    kept = KeptTexts(encode, 10 * len(TEXT))
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(kept, [TEXT] * 2)
+    assert np.array_equal(one.ids, other.ids)
+    assert kept._chars == sum(map(len, kept._kept)) == len(TEXT)
 
 
 def test_many_threads_get_the_tokens_of_their_own_texts() -> None:

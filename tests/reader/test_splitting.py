@@ -51,6 +51,12 @@ def ask(kind: str, folder: Path, context: str, options: ReaderSettings = SETTING
     return answer
 
 
+def trimmed(context: str, start: int, end: int) -> tuple[int, int] | None:
+    """A token's characters without the white space around them; ``None`` for white space alone."""
+    text = context[start:end]
+    return (start + len(text) - len(text.lstrip()), start + len(text.rstrip())) if text.strip() else None
+
+
 @pytest.mark.parametrize("kind", sorted(CONFIGS))
 def test_a_window_is_what_the_tokenizer_itself_makes_of_the_pair(kind: str, folder: Path) -> None:
     context = "Ada  came to town\r\nby the ferry; nobody else did."
@@ -59,6 +65,9 @@ def test_a_window_is_what_the_tokenizer_itself_makes_of_the_pair(kind: str, fold
     assert windows.input_ids.tolist() == [theirs.ids]
     assert windows.attention_mask.tolist() == [theirs.attention_mask]
     assert windows.answerable.tolist() == [[place == 1 for place in theirs.sequence_ids]]
+    ours = [(start, end) for start, end in windows.offsets[0][windows.answerable[0]].tolist()]
+    whole = [offset for offset, place in zip(theirs.offsets, theirs.sequence_ids, strict=True) if place == 1]
+    assert [each if each[0] < each[1] else None for each in ours] == [trimmed(context, *each) for each in whole]
     segments = windows.token_type_ids
     assert theirs.type_ids == ([0] * len(theirs.ids) if segments is None else segments[0].tolist())
 

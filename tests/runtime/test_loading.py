@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -200,6 +201,19 @@ def test_the_least_recently_used_backend_is_unloaded_when_the_budget_is_passed()
         for backend in (PLAIN, PRUNED, PLAIN):
             large.get(MINILM, backend, "cpu")
     assert large.loaded("cpu") == ["minilm/pruned", "minilm/baseline"]
+
+
+def test_of_the_tokenizers_the_one_that_was_not_used_longest_is_let_go(
+    small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qa_backends.runtime.loading.READERS", 2)
+    runtime = Runtime()
+    one, two, three = (replace(small_family, name=name) for name in ("one", "two", "three"))
+    first, second = runtime.reader(one), runtime.reader(two)
+    assert runtime.reader(one) is first
+    runtime.reader(three)
+    assert runtime.reader(one) is first, "it came first, and is in use"
+    assert runtime.reader(two) is not second
 
 
 def test_what_fits_at_once_is_known_before_it_is_loaded() -> None:

@@ -93,6 +93,13 @@ def test_the_first_waits_for_others_as_long_as_it_is_told_to(reads: Reads) -> No
     assert reads.batches == [[2, 4]]
 
 
+def test_a_batch_that_holds_as_many_tokens_as_it_may_waits_no_longer(reads: Reads) -> None:
+    asked = batcher(reads, tokens=4, wait_s=PATIENCE_S)
+    futures = asked.ask([(2, 2), (4, 2)])
+    assert [each.result(PATIENCE_S / 2) for each in futures] == [4, 8]
+    assert reads.batches == [[2, 4]]
+
+
 def test_what_is_given_up_before_its_batch_is_not_read(reads: Reads) -> None:
     asked = batcher(reads)
     busy(reads, asked)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers import BASELINE, QUESTION, ROOT, TEXT
+from serving.moody import MOODY, moody
 
 from qa_backends import pipeline
-from qa_backends.errors import InputError, UnknownBackend
+from qa_backends.catalog import Family
+from qa_backends.errors import BackendFailed, InputError, UnknownBackend
+from qa_backends.runtime import Runtime
+from qa_backends.serving.pipeline import Options, QuestionAnswering
 from qa_backends.squad import Question, read_squad
 
 FIRST = 60
@@ -99,6 +104,18 @@ def test_no_answer_is_an_empty_one_where_that_is_allowed(ours: Any) -> None:
     found = ours(question="What does the bakery cost?", context=TEXT, handle_impossible_answer=True)
     assert (found["answer"], found["start"], found["end"]) == ("", 0, 0)
     assert ours(question="What does the bakery cost?", context=TEXT)["answer"] != ""
+
+
+def test_an_engine_that_died_is_said_and_the_next_question_starts_it_afresh(
+    add_engine: Callable[[str, str], None], small_family: Family
+) -> None:
+    mood = moody(add_engine)
+    asked = QuestionAnswering(Runtime(), small_family, MOODY, "cpu", Options())
+    mood.dies.set()
+    with pytest.raises(BackendFailed, match="the engine is dead"):
+        asked(question=QUESTION, context=TEXT)
+    assert asked(question=QUESTION, context=TEXT)["answer"] == "Anna"
+    assert mood.loaded == 2
 
 
 def test_options_given_when_it_is_made_are_defaults() -> None:

@@ -27,6 +27,7 @@ from qa_backends.serving.service import Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from qa_backends.catalog import Backend, Family
     from qa_backends.progress import Progress
@@ -270,16 +271,26 @@ def leave_at_once(client: httpx.Client, first: Callable[[], None] = lambda: None
         first()
 
 
-def test_nothing_is_computed_while_somebody_is_timed(mood: Mood, small_family: Family) -> None:
-    runtime = Runtime()
+def test_nothing_is_computed_while_somebody_is_timed(
+    mood: Mood, small_family: Family, encoded: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime, arrived = Runtime(), threading.Event()
+    beside = runtime.beside
+
+    def noting() -> AbstractContextManager[None]:
+        arrived.set()
+        return beside()
+
+    monkeypatch.setattr(runtime, "beside", noting)
     with serving(runtime, small_family, [MOODY]) as client:
         mood.forwards.clear()
+        encoded.clear()
         with runtime.turn("cpu"):
             (waiting,) = in_background(client)
-            time.sleep(0.3)
-            assert mood.forwards == [] and metric(client, "qa_waiting") == 0, "neither read nor tokenised"
+            until(lambda: arrived.is_set() or bool(encoded))
+            assert mood.forwards == [] and encoded == [], "neither read nor tokenised"
         waiting.join(PATIENCE_S)
-        assert mood.forwards == [1]
+        assert mood.forwards == [1] and QUERY["context"] in encoded
 
 
 def test_a_server_that_is_not_ready_says_so(mood: Mood, small_family: Family) -> None:
@@ -301,6 +312,15 @@ def test_a_backend_that_cannot_be_had_is_said_and_the_others_answer(mood: Mood, 
     assert refused.status_code == 503 and problem(refused) == listed[0]["error"]
     assert "retry-after" not in refused.headers, "it is not tried again"
     assert [each["ready"] for each in listed] == [False, True]
+
+
+def test_a_server_that_none_of_its_backends_can_be_had_for_is_never_ready(mood: Mood, small_family: Family) -> None:
+    broken = next(each for each in catalog.every_backend() if each.name == "baseline-deepspeed-fp16")
+    with serving(Runtime(), small_family, [broken], wait=False) as client:
+        until(lambda: "retry-after" not in client.get("/ready").headers)
+        ready, listed = client.get("/ready"), client.get("/v1/backends").json()["backends"]
+    assert ready.status_code == 503 and problem(ready) == listed[0]["error"]
+    assert "being made ready" not in problem(ready)
 
 
 def test_a_key_guards_the_interface_and_not_the_signs_of_life(mood: Mood, small_family: Family) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +14,14 @@ from helpers import QUESTION, ROOT, TEXT
 from serving.moody import MOODY, POISON, Mood, moody
 
 from qa_backends import catalog
+from qa_backends.catalog import Backend
 from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.runtime import Runtime
+from qa_backends.serving.batching import BatchSize
+from qa_backends.serving.server import service_of
+from qa_backends.serving.service import Bounds
 from qa_backends.serving.together import Together
 from qa_backends.squad import read_squad
 
@@ -110,6 +115,22 @@ def test_where_company_changes_logits_questions_are_read_one_by_one() -> None:
     alone = [each.name for each in catalog.BACKENDS if each.scaled_by_batch]
     assert "pruned-ort-int8-dynamic" in alone
     assert not {"baseline", "pruned-ort-fp16", "pruned-ort-int8"} & set(alone)
+
+
+def test_a_server_puts_no_two_of_them_into_a_batch(
+    mood: Mood, small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Backend, "scaled_by_batch", property(lambda _self: True))
+    service = service_of(Runtime(), small_family, [MOODY], "cpu", BatchSize(), Bounds())
+    service.start()
+    while not service.ready:
+        time.sleep(0.01)
+    answers = asyncio.run(service.answer(MOODY.name, GOOD))
+    service.close()
+    assert len(answers) == len(GOOD) and not any(isinstance(each, Exception) for each in answers)
+    told = service.metrics.text().decode()
+    for what in ("sum", "count"):
+        assert f'qa_batch_questions_{what}{{backend="small/{MOODY.name}"}} {len(GOOD):.1f}' in told
 
 
 def test_others_get_a_turn_while_a_long_text_is_read(small_family: Family, mood: Mood) -> None:

@@ -90,6 +90,25 @@ def test_a_download_that_is_stopped_ends_between_two_pieces_and_keeps_nothing(
     assert list((fresh / "data").glob("*.json")) == []
 
 
+def test_no_more_is_downloaded_than_the_official_file_has(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
+    """However much comes; a server that never ends is given up as one that sends something else."""
+    pieces = []
+
+    class Endless(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            pieces.append(b"x" * (size or 1))
+            assert sum(map(len, pieces)) < 10 * limit
+            return pieces[-1]
+
+    limit = 5 * datasets.PIECE_BYTES
+    monkeypatch.setattr(datasets, "SQUAD_DEV_BYTES", limit)
+    monkeypatch.setattr(datasets.urllib.request, "urlopen", lambda _url, timeout: Endless())
+    with pytest.raises(BackendUnavailable, match="hash differs"):
+        data_set("squad-v2-dev", UNWATCHED)
+    assert limit < sum(map(len, pieces)) <= limit + datasets.PIECE_BYTES
+    assert list((fresh / "data").glob("*.json")) == []
+
+
 def test_another_file_at_the_official_address_is_refused(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
     serve(monkeypatch, squad())
     with pytest.raises(BackendUnavailable, match="hash differs"):
@@ -104,10 +123,16 @@ def test_nothing_is_downloaded_for_somebody_who_gave_up(monkeypatch: pytest.Monk
     assert asked == []
 
 
-def test_who_waits_for_somebody_elses_download_can_stop(fresh: Path) -> None:
+def test_who_waits_for_somebody_elses_download_is_told_and_can_stop(
+    monkeypatch: pytest.MonkeyPatch, fresh: Path
+) -> None:
+    said: list[str] = []
+    asked = serve(monkeypatch, squad())
     (fresh / "data").mkdir()
     with FileLock(fresh / "data" / f"{datasets.SQUAD_DEV}.lock"), pytest.raises(Cancelled):
-        data_set("squad-v2-dev", Progress(stopped=lambda: True))
+        data_set("squad-v2-dev", Progress(said.append, stopped=lambda: bool(said)))
+    assert len(said) == 1 and said[0].startswith(f"waiting for '{datasets.SQUAD_DEV}'")
+    assert asked == []
 
 
 def test_without_a_connection_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:

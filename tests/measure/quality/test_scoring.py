@@ -11,6 +11,7 @@ from helpers import ROOT
 from qa_backends.contract import Answer, Query, ReaderSettings, Span, SpanLogits, Windows
 from qa_backends.measure.quality import scoring
 from qa_backends.measure.quality.scoring import AnswerAll, Scored, answers_by_id, evaluate, figures, sample, score
+from qa_backends.measure.timing.load import LoadMeter
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import GoldAnswer, Question, read_squad
@@ -241,7 +242,27 @@ def test_a_gold_answer_of_articles_alone_does_not_count() -> None:
     assert scored("Rhine", "the", "the Rhine").exact
 
 
+def others_took(share: float | None) -> type[LoadMeter]:
+    """A meter that says so, whatever else the machine does."""
+
+    class Told(LoadMeter):
+        def share(self) -> float | None:
+            return share
+
+    return Told
+
+
+@pytest.mark.parametrize(("taken", "seconds"), [(0.3, None), (0.1, 20.0), (None, 20.0)])
+def test_the_seconds_are_not_given_where_others_took_much_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch, taken: float | None, seconds: float | None
+) -> None:
+    monkeypatch.setattr(scoring, "LoadMeter", others_took(taken))
+    found, took = evaluate(lambda queries: ([answer("")] * len(queries), 10.0), MANY[:17])
+    assert len(found) == 17 and took == seconds
+
+
 def test_a_group_of_long_texts_is_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "LoadMeter", others_took(0.0))
     monkeypatch.setattr(scoring, "CHARACTERS_AT_ONCE", 100)
     monkeypatch.setattr(scoring, "TURN_S", 1e9)
     sizes: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -83,7 +84,8 @@ def test_a_system_that_does_not_tell_once_is_not_believed() -> None:
 
 def test_programs_that_burn_the_cores_are_seen_and_our_own_work_is_not_theirs() -> None:
     """However busy the machine is otherwise: with as many programs as cores, others have most while we sleep."""
-    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(thread_count())]
+    cores = len(os.sched_getaffinity(0))
+    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(cores)]
     try:
         time.sleep(0.2)
         asleep, awake = LoadMeter(), LoadMeter()
@@ -117,6 +119,26 @@ def test_clocks_that_cannot_be_read_are_no_error(
         (tmp_path / "stat").write_text(stat)
     monkeypatch.setattr(load, "STAT", tmp_path / "stat")
     assert read_usage() is None
+
+
+def test_busy_and_stolen_times_are_read_of_each_core_of_ours_and_of_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every column of every core has a number of its own; the columns are in the order of Linux's documentation."""
+    cores, ticks = os.sched_getaffinity(0), os.sysconf("SC_CLK_TCK")
+    columns = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
+    clocks = {
+        core: {column: ticks * (place + 1) * 2**at for at, column in enumerate(columns)}
+        for place, core in enumerate([*sorted(cores), max(cores) + 1])
+    }
+    lines = [f"cpu{core} {' '.join(str(clock) for clock in each.values())}" for core, each in clocks.items()]
+    (tmp_path / "stat").write_text("\n".join(["cpu " + "9 " * 10, *lines, "intr 1 2 3"]))
+    monkeypatch.setattr(load, "STAT", tmp_path / "stat")
+    found = read_usage()
+    assert found is not None
+    busy = ("user", "nice", "system", "irq", "softirq")
+    assert found.busy_s == sum(clocks[core][column] for core in cores for column in busy) / ticks
+    assert found.stolen_s == sum(clocks[core]["steal"] for core in cores) / ticks
 
 
 def test_a_containers_throttling_is_read_where_it_has_a_quota(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

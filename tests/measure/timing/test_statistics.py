@@ -69,6 +69,20 @@ def test_a_ratio_is_said_in_as_many_digits_as_mean_something(ratio: Ratio, said:
 
 
 @pytest.mark.parametrize(
+    ("ratio", "narrow", "vague"),
+    [
+        (Ratio(2.0, 1.905, 2.1, 24), True, False),
+        (Ratio(2.0, 1.95, 2.14, 24), True, False),
+        (Ratio(2.0, 1.895, 2.1, 24), False, False),
+        (Ratio(2.0, 1.0, 2.99, 24), False, False),
+        (Ratio(2.0, 1.0, 3.01, 24), False, True),
+    ],
+)
+def test_an_interval_is_narrow_or_vague_by_its_share_of_the_figure(ratio: Ratio, narrow: bool, vague: bool) -> None:
+    assert (ratio.narrow, ratio.vague) == (narrow, vague)
+
+
+@pytest.mark.parametrize(
     ("difference", "said"),
     [
         (Difference(-2.41, -3.12, -1.73), "−2.4 [−3.1 to −1.7]"),

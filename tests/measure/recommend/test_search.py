@@ -1,0 +1,127 @@
+"""What a search says of its candidates, on invented ones; and which wishes are searched for at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from measure.invented import MACHINE
+
+from qa_backends import catalog
+from qa_backends.errors import InputError
+from qa_backends.measure.recommend.recommend import recommend
+from qa_backends.measure.recommend.search import F1, Candidate, Search, frontier, timed
+from qa_backends.measure.recommend.wish import Wish
+from qa_backends.measure.timing.statistics import Interval
+
+if TYPE_CHECKING:
+    from qa_backends.runtime import Runtime
+
+WISH = Wish("minilm", lengths=(32, 64), seconds=20)
+
+
+def f1(value: float, data: str = "squad-v2-dev") -> F1:
+    return F1(data, 24, value, Interval(value - 1, value + 1), None, whole=data != "own")
+
+
+def candidate(name: str, ms: float | None, shipped: float | None = None, here: float = 50.0) -> Candidate:
+    """One that was not timed has no milliseconds; the others have a third of them at the first length."""
+    taken = {32: ms / 3, 64: 2 * ms / 3} if ms else {}
+    return Candidate(name, name.title(), f1(shipped) if shipped else None, f1(here, "own"), ms=taken)
+
+
+def search(*candidates: Candidate) -> Search:
+    return Search(WISH, MACHINE, list(candidates))
+
+
+SLOW, QUICK, UNTIMED, WORSE = (
+    candidate("slow", 30.0, 75.0, 60.0),
+    candidate("quick", 10.0, 70.0, 62.0),
+    candidate("untimed", None),
+    candidate("worse", 20.0, 69.0, 64.0),
+)
+UNSHIPPED = candidate("unshipped", 40.0, here=66.0)
+
+
+def test_the_quickest_come_first_and_who_was_not_timed_last() -> None:
+    found = search(SLOW, UNTIMED, QUICK, WORSE)
+    assert [each.name for each in found.ranked] == ["quick", "worse", "slow", "untimed"]
+    assert [each.name for each in found.raced] == ["quick", "worse", "slow"]
+    beaten = search(SLOW, UNTIMED, QUICK, replace(WORSE, out="It was slower."))
+    assert [each.name for each in beaten.ranked] == ["quick", "worse", "slow", "untimed"]
+    assert [each.name for each in beaten.quickest] == ["quick", "slow"]
+
+
+def test_all_are_charted_by_their_f1_on_the_same_data() -> None:
+    assert [(each.name, f1.value) for each, f1 in search(SLOW, UNTIMED, QUICK, WORSE).charted] == [
+        ("quick", 70.0), ("worse", 69.0), ("slow", 75.0),
+    ]  # fmt: skip
+    by_own = search(SLOW, UNSHIPPED, UNTIMED, QUICK).charted
+    assert [(each.name, f1.value, f1.data) for each, f1 in by_own] == [
+        ("quick", 62.0, "own"), ("slow", 60.0, "own"), ("unshipped", 66.0, "own"),
+    ]  # fmt: skip
+    unchecked = replace(UNSHIPPED, here=None)
+    assert [each.name for each, _ in search(SLOW, unchecked, QUICK).charted] == ["quick", "slow"]
+
+
+def test_the_frontier_names_those_that_no_other_beats_in_both_and_is_none_of_one_alone() -> None:
+    assert frontier(search(SLOW, UNTIMED, QUICK, WORSE)) == (
+        "The frontier, a question of 32 tokens and one of 64 together and F1 on SQuAD: quick (10.00 ms, 70.0), slow "
+        "(30.00 ms, 75.0)."
+    )
+    assert frontier(search(SLOW, UNSHIPPED, QUICK)).endswith(
+        "F1 on other texts: quick (10.00 ms, 62.0), unshipped (40.00 ms, 66.0)."
+    )
+    assert frontier(search(QUICK, WORSE)) == frontier(search(QUICK, UNTIMED)) == frontier(search(UNTIMED)) == ""
+
+
+def test_what_was_timed_is_said_with_the_machine_and_with_what_the_advised_one_was_checked_on() -> None:
+    found = search(QUICK, UNTIMED)
+    said = (
+        f"Timed: {catalog.family('minilm').short}, a question of 32 tokens and one of 64, on {MACHINE.sentence('cpu')}."
+    )
+    assert timed(found) == said
+    found.advised = "quick"
+    assert timed(found) == f"{said} Answers were checked on 24 of the app's own questions."
+    found.candidates[0] = replace(QUICK, here=None)
+    assert timed(found) == said
+
+
+def test_each_stands_where_it_came_to() -> None:
+    tied, out = candidate("tied", 10.1), replace(WORSE, out="It was slower.")
+    found = replace(search(QUICK, tied, out, UNTIMED), advised="quick", tied=("quick", "tied"))
+    assert [found.standing(each) for each in found.candidates] == [
+        "advised", "a tie with the advised one", "It was slower.", "",
+    ]  # fmt: skip
+
+
+def test_random_weights_are_not_advised(runtime: Runtime) -> None:
+    with pytest.raises(InputError, match="answer nothing"):
+        recommend(runtime, replace(WISH, family="bert-large-random"))
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (Wish("nobody"), "no family"),
+        (replace(WISH, device="abacus"), "no device"),
+        (replace(WISH, lengths=()), "length"),
+        (replace(WISH, lengths=(32, 32)), "once"),
+        (replace(WISH, lengths=(16,)), "32 to 512"),
+        (replace(WISH, batch=65), "1 to 64"),
+        (replace(WISH, max_f1_loss=-1), "F1"),
+        (replace(WISH, seconds=1), "seconds"),
+        (replace(WISH, memory_mb=0), "megabytes"),
+    ],
+)
+def test_a_wish_that_nothing_could_meet_is_refused(runtime: Runtime, wish: Wish, said: str) -> None:
+    with pytest.raises(Exception, match=said):
+        recommend(runtime, wish)
+
+
+def test_the_command_asks_the_same_again() -> None:
+    assert replace(WISH, memory_mb=64.5).command() == (
+        "python -m qa_backends recommend --family minilm --device cpu --max-f1-loss 1 --lengths 32,64 --batch 1 "
+        "--memory 64.5 --seconds 20"
+    )

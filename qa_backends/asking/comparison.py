@@ -120,9 +120,9 @@ class Comparison:
         base = self.baseline
         return base.latency_ms / card.latency_ms if base and base.latency_ms and card.latency_ms else None
 
-    def asked(self, family: str, backends: Iterable[str]) -> bool:
-        """Whether it is these backends of this family that were asked, in whatever order."""
-        return self.family == family and {card.backend for card in self.cards} == set(backends)
+    def asked(self, family: str, backends: Iterable[str], device: str) -> bool:
+        """Whether it is these backends of this family that were asked there, in whatever order."""
+        return (self.family, self.device) == (family, device) and {each.backend for each in self.cards} == set(backends)
 
     def card(self, backend: str) -> Card:
         """The card of the backend of that name, which must be one of those asked."""

@@ -19,6 +19,8 @@ MEND = """<script>
     set('button.label-wrap', 'aria-expanded', each => String(each.classList.contains('open')));
     set('fieldset', 'aria-label', each => each.querySelector('[data-testid=block-info]')?.textContent.trim() ?? '');
     set('input[role=listbox]', 'role', () => 'combobox');
+    set('.js-plotly-plot', 'role', () => 'group');
+    set('.js-plotly-plot', 'aria-label', each => each.querySelector('.gtitle')?.textContent ?? 'Chart');
   }
 
   // A verdict is said once, when it is final. Gradio replaces the result with every reading, so it is said elsewhere.
@@ -30,7 +32,8 @@ MEND = """<script>
     const before = measuring;
     measuring = Boolean(result.querySelector('.qa-pending, .qa-status'));
     if (before && !measuring)
-      voice.textContent = [result.querySelector('h2'), headline].map(each => each.innerText).join(' ');
+      voice.textContent = result.querySelector('header p b')?.innerText
+        ?? [result.querySelector('h2'), headline].map(each => each.innerText).join(' ');
     if (!measuring) keepRoom();
   }
 

@@ -86,6 +86,8 @@ def test_a_benchmark_is_started_watched_stopped_and_downloaded(page: Page, tmp_p
     page.wait_for_function(
         "seen => document.querySelectorAll('#qa-bench-chart-0 .scatterlayer .point').length > seen", arg=seen
     )
+    early = json.loads(saved(page, "#qa-bench-json", tmp_path).read_text())
+    assert {row["backend"] for row in early["rows"]} == {"minilm/baseline"}, "what is shown so far, not what ships"
     page.click("#qa-bench-stop")
     page.wait_for_selector("#qa-bench-progress:has-text('Stopped; kept')")
     rows = page.locator("#qa-bench-table tbody tr").count()
@@ -218,6 +220,25 @@ def test_after_an_error_that_nobody_foresaw_it_can_be_started_again(
         assert page.is_enabled(f"#{work}-start") and not page.is_visible(f"#{work}-stop")
 
 
+def test_after_an_error_that_nobody_foresaw_it_can_be_asked_again(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("nobody foresaw this")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("qa_backends.web.ask.answering.ask", broken)
+        patch.setattr("qa_backends.catalog.adopt", broken)
+        page.click("#qa-ask")
+        page.wait_for_selector("#qa-result [role=alert]:has-text('Start it again')")
+        page.wait_for_selector("#qa-cancel", state="hidden")
+        page.click("#qa-options > button")
+        page.fill("#qa-own input, #qa-own textarea", "somebody/model")
+        page.click("#qa-own-load")
+        page.wait_for_selector("#qa-own-status .qa-problem:has-text('Start it again')")
+        page.wait_for_selector("#qa-own-stop", state="hidden")
+    page.click("#qa-ask")
+    page.wait_for_selector("#qa-result .qa-headline")
+
+
 def test_progress_is_told_to_everybody_and_moves_nothing(phone: Page) -> None:
     page = phone
     open_tab(page, "Accuracy")
@@ -268,7 +289,7 @@ def test_two_of_three_backends_are_chosen_to_compare_also_after_one_was_measured
     assert not page.locator("#qa-accuracy-one").is_visible()
     page.locator("#qa-accuracy-backends input[name='baseline']").check()
     page.click("#qa-accuracy-start")
-    page.wait_for_selector("#qa-accuracy-one")
+    page.wait_for_selector("#qa-accuracy-one", state="visible")
     assert page.locator("#qa-accuracy-table tbody tr").count() == 2
 
 

@@ -67,6 +67,20 @@ def test_question_button_verdict_and_race_share_one_screen(open_page: Open, size
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
+@pytest.mark.parametrize("width", [620, 768, 1000, 1040])
+def test_on_a_tablet_too_every_part_of_a_row_is_in_sight(open_page: Open, width: int) -> None:
+    page = open_page(size={"width": width, "height": 1000})
+    ask(page, question=QUESTION, context=TEXT)
+    over = page.evaluate(
+        """() => [...document.querySelectorAll('#qa-result .qa-lane:not(.qa-heads) *')]
+             .filter(each => each.getBoundingClientRect().width > 1)
+             .map(each => each.getBoundingClientRect().right - each.closest('.qa-result').getBoundingClientRect().right)
+             .filter(beyond => beyond > 0)"""
+    )
+    assert over == []
+    assert page.locator("#qa-result .qa-f1 b").count() == 6
+
+
 def test_an_example_is_asked_at_once_and_compared(page: Page) -> None:
     page.click("button:has-text('Moons of Jupiter')")
     finished(page, "Which moon is wider than the planet Mercury?")
@@ -277,11 +291,12 @@ def test_each_backend_is_explained_where_it_is_chosen(page: Page) -> None:
             assert said in costs
 
 
-def test_asking_ends_the_search_for_another_question(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = threading.Event()
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """When the search for a question, which goes on until it is cancelled, is over."""
+    found = threading.Event()
 
     def search(*arguments: object) -> None:
-        """A search that goes on until it is cancelled."""
         progress = arguments[-1]
         assert isinstance(progress, Progress)
         try:
@@ -289,10 +304,23 @@ def test_asking_ends_the_search_for_another_question(page: Page, monkeypatch: py
                 progress.say("Looking for a question …")
                 time.sleep(0.05)
         except Cancelled:
-            ended.set()
+            found.set()
             raise
 
     monkeypatch.setattr("qa_backends.web.ask.answering.find_difference", search)
+    return found
+
+
+def test_typing_ends_the_search_that_would_take_its_place(page: Page, ended: threading.Event) -> None:
+    page.click("#qa-find")
+    page.wait_for_selector("#qa-result:has-text('Looking for')")
+    page.locator(BOX).press_sequentially(" Why?")
+    page.wait_for_selector("#qa-result .qa-stale:has-text('Cancelled')")
+    assert ended.wait(10)
+    assert " Why?" in page.locator(BOX).input_value()
+
+
+def test_asking_ends_the_search_for_another_question(page: Page, ended: threading.Event) -> None:
     page.click("#qa-find")
     page.wait_for_selector("#qa-result:has-text('Looking for')")
     ask(page, context=TEXT, question=QUESTION)

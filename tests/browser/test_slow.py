@@ -86,10 +86,28 @@ def test_measuring_longer_and_cancelling_at_first_sight_leaves_the_recorded_verd
     before = page.inner_text("#qa-result .qa-headline")
     page.click("#qa-longer")
     page.wait_for_selector("#qa-result [role=status]:has-text('Taking turns')")
+    assert not page.is_visible("#qa-longer") and not page.is_visible("#qa-watch"), "of what would they be?"
     page.click("#qa-cancel")
     page.wait_for_selector("#qa-result:has-text('Cancelled')")
+    page.wait_for_selector("#qa-longer:visible")
     assert page.inner_text("#qa-result .qa-headline") == before
     assert page.locator(".qa-stale").count() == 0, "it is of the question in the form"
+
+
+@pytest.mark.usefixtures("slow_baseline")
+def test_what_is_unfolded_and_typed_meanwhile_outlasts_the_next_drawing(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qa_backends.web.ask.answering.LIVE_SECONDS", 12)
+    page.fill("#qa-context textarea", TEXT)
+    page.fill(BOX, QUESTION)
+    page.press(BOX, "Enter")
+    page.wait_for_selector("#qa-result [role=status]:has-text('Taking turns')")
+    page.locator("#qa-result summary").last.click()
+    page.locator(BOX).press_sequentially(" now")
+    page.wait_for_selector("#qa-result header p:has-text('measured here')")
+    assert page.locator("#qa-result details").evaluate_all("all => all.map(each => each.open)") == [False, True]
+    assert page.locator("#qa-result .qa-stale").count() == 1, "it is not of the question in the form"
 
 
 def test_a_slow_browser_shows_the_same(open_page: Open) -> None:

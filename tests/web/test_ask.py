@@ -12,10 +12,14 @@ from qa_backends.asking.comparison import Card, Comparison, Fastest, KnownQualit
 from qa_backends.asking.recorded import examples
 from qa_backends.errors import InputError
 from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
+from qa_backends.runtime import Runtime
 from qa_backends.web.ask import charts, share
 from qa_backends.web.ask import html as drawn
+from qa_backends.web.ask.answering import Answering
+from qa_backends.web.ask.shown import deployed
 from qa_backends.web.ask.upload import read_text
 from qa_backends.web.ask.verdict import Verdict, verdict_of
+from qa_backends.web.ask.visits import Visit
 from qa_backends.web.shared.choices import said
 
 if TYPE_CHECKING:
@@ -264,14 +268,27 @@ def test_what_is_chosen_is_said_in_a_line() -> None:
 
 
 def test_a_link_reopens_the_question() -> None:
-    query = share.link("Who & what?", TEXT + " é\r\n😀", "minilm", ["baseline", "pruned"])
+    query = share.link("Who & what?", TEXT + " é\r\n😀", "minilm", ["baseline", "pruned"], "cpu")
     found = share.read_link({key: values[0] for key, values in parse_qs(query[1:]).items()})
-    assert found == share.Shared("Who & what?", TEXT + " é\r\n😀", "minilm", ["baseline", "pruned"])
+    assert found == share.Shared("Who & what?", TEXT + " é\r\n😀", "minilm", ["baseline", "pruned"], "cpu")
+
+
+def test_a_link_names_the_device_where_there_is_one_of_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CPU's comparison, opened where there is a GPU, is one of the CPU; a GPU's, where there is none, is not."""
+    fields = {"q": "Who?", "family": "minilm", "backends": "baseline,pruned-ov-int8", "device": "cpu"}
+    monkeypatch.setattr(share, "devices", lambda: ("cuda", "cpu"))
+    found = share.read_link(fields)
+    assert found is not None and (found.device, found.backends) == ("cpu", ["baseline", "pruned-ov-int8"])
+    monkeypatch.setattr(share, "devices", lambda: ("cpu",))
+    found = share.read_link(fields | {"device": "cuda"})
+    assert found is not None and found.device == "cpu"
 
 
 def test_a_link_leaves_out_a_long_text_and_a_strange_one_is_not_believed() -> None:
-    assert len(share.link("Who?", "x" * 100_000, "minilm", ["baseline"])) < 200
-    assert len(share.link("Who?", "谁" * 4_000, "minilm", ["baseline"])) < 200, "encoded, it would be 36,000 bytes"
+    assert len(share.link("Who?", "x" * 100_000, "minilm", ["baseline"], "cpu")) < 200
+    assert len(share.link("Who?", "谁" * 4_000, "minilm", ["baseline"], "cpu")) < 200, (
+        "encoded, it would be 36,000 bytes"
+    )
     found = share.read_link({"q": "Who?", "family": "../../etc", "backends": "rm,pruned"})
     assert found is not None
     assert found.family == "minilm" and found.backends == ["pruned"]
@@ -287,6 +304,35 @@ def test_the_code_repeats_the_question(url: str, capsys: pytest.CaptureFixture[s
     assert "'Who watered '\"'\"'it'\"'\"'?'" in shell
     assert "--device cpu" in shell and "In the project's folder" in shell
     assert "--context-file" in share.as_shell("Who?", "x" * 150_000, "minilm", ["baseline"], "cpu")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "latency_ms", "name"),
+    [
+        (Ratio(3.4, 3.2, 3.6, 24), 3.0, "pruned-ort-fp16"),
+        (Ratio(0.98, 0.9, 1.05, 24), 10.2, "pruned-ort-fp16"),
+        (Ratio(0.5, 0.4, 0.6, 24), 20.0, "baseline"),
+        (None, 20.0, "baseline"),
+        (None, 3.0, "pruned-ort-fp16"),
+    ],
+    ids=["faster", "a tie", "slower", "slower, by one reading", "faster, by one reading"],
+)
+def test_what_is_deployed_is_never_what_was_slower_or_failed(ratio: Ratio, latency_ms: float, name: str) -> None:
+    other = replace(FAST, speed_up=ratio, latency_ms=latency_ms)
+    failed = replace(BASE, backend="pruned", latency_ms=None, error="No memory left.")
+    assert f'pipeline("{name}"' in deployed(view(BASE, other, failed))
+
+
+def test_an_opened_file_is_not_kept_and_the_result_is_of_another_text(tmp_path: Path) -> None:
+    """Nor is the sentence about a file that was opened before."""
+    (tmp_path / "note.txt").write_text(TEXT)
+    (tmp_path / "picture.txt").write_bytes(b"\xff\0")
+    opened = Answering(Runtime()).open_text
+    _, said, _ = opened(Visit(), str(tmp_path / "picture.txt"))
+    assert "no text" in said
+    text, result, marks = opened(Visit(), str(tmp_path / "note.txt"))
+    assert text == TEXT and "qa-stale" in result and "qa-stale" in marks and "no text" not in result
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_deployed_is_the_fastest_and_only_what_can_be_taken_away_is() -> None:

@@ -116,9 +116,10 @@ def _value(value: Any) -> str:
 def as_csv(records: Sequence[BenchmarkRecord] | Sequence[QualityRecord]) -> str:
     """The records without their samples; what is nested becomes columns such as ``against_baseline.low``."""
     flat = [_flat(asdict(each)) for each in records]
-    columns = list(dict.fromkeys(key for each in flat for key in each))
+    found = dict.fromkeys(key for each in flat for key in each)
+    columns = [key for key in found if not any(each.startswith(f"{key}.") for each in found)]  # of some it is nested
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(flat)
     return text.getvalue()

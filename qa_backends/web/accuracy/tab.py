@@ -102,7 +102,7 @@ class AccuracyTab:
                     )  # fmt: skip
                     self._device = gr.Radio(device_choices(), value=there[0], label="Device", visible=len(there) > 1)
                     self._limit = gr.Number(
-                        0, label="Questions at most, drawn at random (0 for all)", precision=0, minimum=0,
+                        0, label="Questions at most, drawn at random (0 for all)", precision=0,
                         elem_id="qa-accuracy-limit",
                     )  # fmt: skip
 
@@ -191,6 +191,7 @@ class AccuracyTab:
             self._csv: gr.DownloadButton(value=flat),
             self._predictions: gr.DownloadButton(value=packed, visible=True),
             self._command: commands(records, Path(file).name if data == OWN_FILE and file else data),
+            self._choice: gr.Row(visible="hidden"),  # it is of the evaluation before
             self._differing: "",
         }
 

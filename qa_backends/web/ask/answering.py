@@ -60,7 +60,7 @@ class Answering:
         """The question whose result is shown, whatever the form holds by now, with more time for the turns."""
         view = visit.last or first_sight()
         if view is None:
-            yield (gr.skip(), html.remark("There is nothing to measure longer yet. Ask first."), *[gr.skip()] * 7)
+            yield (gr.skip(), html.remark("There is nothing to measure longer yet. Ask first."), *[gr.skip()] * 8)
             return
         shown = (view.context, view.question, [card.backend for card in view.cards], view.family, view.device)
         yield from self._stops.until_stopped(
@@ -71,7 +71,7 @@ class Answering:
         self, stop: Event, seconds: float, visit: Visit, context: str, question: str, backends: list[str], family: str,
         device: str, request: gr.Request,
     ) -> Generator[Updates]:  # fmt: skip
-        skipped = [gr.skip()] * 5
+        skipped = [gr.skip()] * 6
         view: Comparison | None = None
         drawn_answers = -1
         context, question = valid_text(context), valid_text(question)  # half an emoji ends Gradio's stream
@@ -99,12 +99,12 @@ class Answering:
         except Cancelled:
             return
         if view is None or not view.answered or stop.is_set():
-            yield (*[gr.skip()] * 8, gr.Button(visible=False))
+            yield (*[gr.skip()] * 9, gr.Button(visible=False))
             return
         visit = visit.with_question(view)
         self.visits.keep(visit)
-        link = share.link(question, context, family, [card.backend for card in view.cards])
-        address = json.dumps({"link": link, "key": visit.key, "asked": visit.races})
+        link = share.link(question, context, family, [card.backend for card in view.cards], device)
+        address = json.dumps({"link": link, "key": visit.key, "context": context, "asked": visit.races})
         yield (*updates_of(visit, view, request), address, gr.Button(visible=False))
 
     def find(
@@ -122,7 +122,7 @@ class Answering:
         random.shuffle(questions)
         found: list[Differing | None] = []
         unchanged = [gr.skip()] * 6
-        yield (*unchanged, html.remark("Looking for a question …"), gr.Button(visible=True))
+        yield (*unchanged, html.looking("Looking for a question …"), gr.Button(visible=True))
         try:
             asked, baseline = catalog.resolve(catalog.BASELINE, family)
             pair = (baseline, _compared(asked, backends))
@@ -131,7 +131,7 @@ class Answering:
                     find_difference(self._runtime, asked, pair, device, questions, Progress(put, stop.is_set))
                 )
             ):
-                yield (*unchanged, html.remark(status), gr.skip())
+                yield (*unchanged, html.looking(status), gr.skip())
         except QAError as error:
             yield (*unchanged, html.trouble(str(error)), gr.Button(visible=False))
             return
@@ -145,12 +145,17 @@ class Answering:
         names = list(dict.fromkeys([*backends, *(each.name for each in pair)]))
         yield (changed.context, changed.question, names, family, device, ticket + 1, gr.skip(), gr.skip())
 
-    def open_text(self, path: str) -> Updates:
-        """The uploaded text in the form. ``path`` is where Gradio put the upload, not one from the request."""
+    def open_text(self, visit: Visit, path: str) -> Updates:
+        """The uploaded text in the form, above the last result, which is of another one. ``path`` is where Gradio put
+        the upload, not one from the request; it is not kept."""
         try:
-            return read_text(Path(path)), gr.skip()
+            text = read_text(Path(path))
         except InputError as error:
-            return gr.skip(), html.trouble(str(error))
+            return gr.skip(), html.trouble(str(error)), gr.skip()
+        finally:
+            Path(path).unlink(missing_ok=True)
+        view = visit.last or first_sight()
+        return text, html.result(view, stale=True) if view else "", html.marked(view, stale=True) if view else ""
 
     def cancelled(self, visit: Visit, context: str, question: str, request: gr.Request) -> Updates:
         """Ends the visitor's own work, and shows again what stood there before, dimmed if it is of another question;

@@ -91,9 +91,14 @@ def pending(question: str, titles: Sequence[tuple[str, str]]) -> str:
 
 
 def remark(sentence: str, question: str = "") -> str:
-    """A sentence where a result would stand: what is being looked for, or that something was cancelled."""
+    """A sentence where a result would stand: that something was cancelled, or what is missing."""
     heading = f'<header><h2 dir="auto">“{escape(question)}”</h2></header>' if question else ""
     return f'<section class="qa-result">{heading}<p class="qa-status" role="status">{escape(sentence)}</p></section>'
+
+
+def looking(sentence: str) -> str:
+    """How the search for a question goes, which ends when somebody types another one."""
+    return f'<section class="qa-result qa-looking"><p class="qa-status" role="status">{escape(sentence)}</p></section>'
 
 
 def trouble(sentence: str) -> str:
@@ -235,7 +240,10 @@ def marked(view: Comparison, *, stale: bool = False) -> str:
     legend += _named(silent, view, "no answer in this text: ") if silent else ""
     room = f"line-height:calc(1.6em + {UNDERLINE_PX * max(0, len(answers) - 1)}px)"
     dim = _dim(stale)
-    text = f'<div class="qa-text{dim}" dir="auto" tabindex="0" style="{room}">{"".join(pieces)}</div>'
+    text = (
+        f'<div class="qa-text{dim}" dir="auto" tabindex="0" role="region" aria-label="Text with the answers marked" '
+        f'style="{room}">{"".join(pieces)}</div>'
+    )
     return f'<div>{text}<ul class="qa-legend{dim}">{legend}</ul></div>'
 
 

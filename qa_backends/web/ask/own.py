@@ -15,7 +15,7 @@ from qa_backends.runtime.turns import FairLock
 from qa_backends.web.ask.allowed import Allowed
 from qa_backends.web.shared.choices import backend_choices, family_choices, preselected
 from qa_backends.web.shared.html import note, problem
-from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.stops import UNFORESEEN, Stops
 from qa_backends.web.shared.widgets import PRIVATE, Updates
 from qa_backends.web.shared.wording import count
 from qa_backends.web.shared.worker import Worker
@@ -52,9 +52,13 @@ class OwnModel:
         if not self._allowed.hub:
             return
         outputs = [self._status, self._stop, *families, backends]
-        gr.on(
+        loading = gr.on(
             [self._load.click, self._wanted.submit], self.load, [self._wanted, device], outputs, trigger_mode="once",
             concurrency_id="own", concurrency_limit=LOADS_AT_ONCE, **PRIVATE,
+        )  # fmt: skip
+        loading.failure(
+            lambda: (problem(UNFORESEEN), gr.Button(visible=False)), None, [self._status, self._stop], queue=False,
+            **PRIVATE,
         )  # fmt: skip
         self._stop.click(self.stop, None, None, queue=False, api_visibility="private")
 

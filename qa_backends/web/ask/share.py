@@ -9,6 +9,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from qa_backends import catalog
 from qa_backends.errors import UnknownBackend
+from qa_backends.limits import devices
 from qa_backends.web.shared.choices import preselected
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Shared:
     context: str
     family: str
     backends: list[str]
+    device: str
 
 
 def page_address(request: gr.Request | None) -> str:
@@ -40,9 +42,9 @@ def page_address(request: gr.Request | None) -> str:
     return urlunsplit((referer.scheme, referer.netloc, referer.path or "/", "", ""))
 
 
-def link(question: str, context: str, family: str, backends: Sequence[str]) -> str:
+def link(question: str, context: str, family: str, backends: Sequence[str], device: str) -> str:
     """The query string, from "?" on."""
-    fields = {"q": question, "family": family, "backends": ",".join(backends)}
+    fields = {"q": question, "family": family, "backends": ",".join(backends), "device": device}
     whole = "?" + urlencode(fields | {"c": context})
     return whole if len(whole) <= LINK_UP_TO else "?" + urlencode(fields)
 
@@ -55,8 +57,10 @@ def read_link(fields: Mapping[str, str]) -> Shared | None:
         family = catalog.family(fields.get("family", "")).name
     except UnknownBackend:
         family = catalog.default_family()
-    wanted = preselected(family, among=fields.get("backends", "").split(","))
-    return Shared(fields.get("q", ""), fields.get("c", ""), family, wanted or preselected(family))
+    there, device = devices(), fields.get("device", "")
+    device = device if device in there else there[0]
+    wanted = preselected(family, device, among=fields.get("backends", "").split(","))
+    return Shared(fields.get("q", ""), fields.get("c", ""), family, wanted or preselected(family, device), device)
 
 
 def as_python(question: str, context: str, family: str, backends: Sequence[str], device: str, url: str) -> str:

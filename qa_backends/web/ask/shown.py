@@ -21,26 +21,32 @@ if TYPE_CHECKING:
 
 
 def updates_of(visit: Visit, view: Comparison, request: gr.Request) -> Updates:
-    """A comparison that is over, as the page shows it: the result, the marked text, the chart and the code."""
+    """A comparison that is over, as the page shows it: the result, the marked text, the chart, link and code."""
     names = [card.backend for card in view.cards]
     asked = (view.question, view.context, view.family, names, view.device)
+    page = share.page_address(request)
     return (
         visit,
         html.result(view, visit.races),
         html.marked(view),
         charts.visit(visit.history, shipped_benchmark()),
-        share.as_python(*asked, share.page_address(request)),
+        page + share.link(*asked),
+        share.as_python(*asked, page),
         share.as_shell(*asked),
         deployed(view),
     )
 
 
 def deployed(view: Comparison | None) -> str:
-    """How the fastest is put to use; the last that was ticked, where none is known to be."""
+    """How the fastest is put to use, which may be the baseline; the last that was ticked, where none answered."""
     if view is None:
         _, _, family, names, device = first_asked()
         return share.as_deployed(family, names[-1], device)
-    name = view.fastest.backend if view.fastest else view.cards[-1].backend
+    best = view.fastest
+    if best and (best.speed_up.tie or best.speed_up.value >= 1):
+        name = best.backend
+    else:
+        name = min(view.answered, key=lambda card: card.latency_ms or 0.0, default=view.cards[-1]).backend
     return share.as_deployed(view.family, name, view.device)
 
 

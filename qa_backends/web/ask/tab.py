@@ -22,6 +22,7 @@ from qa_backends.web.ask.own import OwnModel
 from qa_backends.web.ask.shown import deployed, first_asked, first_sight, updates_of
 from qa_backends.web.ask.visits import Visit
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, said
+from qa_backends.web.shared.stops import UNFORESEEN
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ HOW_TO_READ = (
     "unlike Wikipedia it says too much, and the model card tells by how much."
 )
 LINK_NOTE = (
-    "The address bar holds your question: copy it to share the question. "
-    f"A text that would make it longer than {share.LINK_UP_TO:,} characters is left out."
+    "The link opens this page with your question, and asks it. It stands in the address bar too, unless the page is "
+    f"part of another one, as on Hugging Face. A text that would make it longer than {share.LINK_UP_TO:,} characters "
+    "is left out."
 )
 
 
@@ -115,6 +117,7 @@ class AskTab:
             gr.HTML(f'<p class="qa-soft">{HOW_TO_READ}</p>')
         with gr.Accordion("Copy as code, or as a link", open=False):
             gr.HTML(f'<p class="qa-soft">{LINK_NOTE}</p>')
+            self._link = gr.Code(share.page_address(None) + share.link(*shown), label="Link", **CODE_BOX)
             self._python = gr.Code(share.as_python(*shown, share.page_address(None)), label="Python", **CODE_BOX)
             self._shell = gr.Code(share.as_shell(*shown), label="Command line", **CODE_BOX)
             self._deploy = gr.Code(deployed(recorded), label="Deploy the fastest", **CODE_BOX)
@@ -128,7 +131,9 @@ class AskTab:
     @property
     def shown(self) -> list[Any]:
         """What shows a comparison that is over."""
-        return [self.visit, self._result, self._marked, self._chart, self._python, self._shell, self._deploy]
+        return [
+            self.visit, self._result, self._marked, self._chart, self._link, self._python, self._shell, self._deploy,
+        ]  # fmt: skip
 
     @property
     def outputs(self) -> list[Any]:
@@ -153,6 +158,11 @@ class AskTab:
                 trigger_mode="multiple", **PRIVATE, **RUN_TOGETHER,
             )
         )  # fmt: skip
+        for work in self._asking:
+            work.failure(
+                lambda: (html.trouble(UNFORESEEN), gr.Button(visible=False)), None, [self._result, self._cancel],
+                queue=False, **PRIVATE,
+            )  # fmt: skip
         self.asks([self._ask.click, self._question.submit], lambda ticket: ticket + 1, [self.ticket], [self.ticket])
         for button, example in zip(self._examples, examples(), strict=True):
             self.asks(
@@ -166,8 +176,14 @@ class AskTab:
             concurrency_limit=None, **PRIVATE,
         )  # fmt: skip
         self._watch.click(does.watch, self.visit, [self.visit, self._result], **PRIVATE)
-        self._address.change(None, [self._address, self._context], None, js=scripts.SET_ADDRESS)
-        self._open.upload(does.open_text, self._open, [self._context, self._result], queue=False, **PRIVATE)
+        self._address.change(None, self._address, None, js=scripts.SET_ADDRESS)
+        self._open.upload(
+            does.open_text,
+            [self.visit, self._open],
+            [self._context, self._result, self._marked],
+            queue=False,
+            **PRIVATE,
+        )
         for choice in (self.family, self._device):
             choice.input(offer, [self.family, self._device, self._backends], self._backends, queue=False, **FOLLOWED)
         for chosen in (self._backends, self.family, self._device):
@@ -194,22 +210,20 @@ class AskTab:
         """
         found = share.read_link(dict(request.query_params))
         if found is None:
-            return {self._python: share.as_python(*first_asked(), share.page_address(request))}
+            page, asked = share.page_address(request), first_asked()
+            return {self._link: page + share.link(*asked), self._python: share.as_python(*asked, page)}
         context = found.context or kept
         form = {
             self._context: context, self._question: found.question, self.family: found.family,
-            self._backends: offer(found.family, devices()[0], found.backends),
+            self._device: found.device, self._backends: offer(found.family, found.device, found.backends),
         }  # fmt: skip
         if not context:
             note = "The text was too long for the link you opened. Paste it, then press Ask."
-            return form | {self._result: html.remark(note, found.question)}
+            return form | {self._result: html.remark(note, found.question), self._marked: ""}
         visit = self._answering.visits.of(key, found.question, context)
-        if visit is None or visit.last is None or not visit.last.asked(found.family, found.backends):
+        if visit is None or not visit.last or not visit.last.asked(found.family, found.backends, found.device):
             return form | {self.filled: ticket + 1}
-        shown = zip(self.shown, updates_of(visit, visit.last, request), strict=True)
-        device = visit.last.device
-        asked = {self._device: device, self._backends: offer(found.family, device, found.backends)}
-        return form | asked | dict(shown)
+        return form | dict(zip(self.shown, updates_of(visit, visit.last, request), strict=True))
 
     def wire_own(self, page: gr.Blocks, others: list[Any]) -> None:
         """``others`` are the other tabs' choices of a family."""

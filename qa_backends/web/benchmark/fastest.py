@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 MOST_SECONDS_HERE = 120
 DEFAULTS = replace(Wish(family=""), seconds=60.0)
 READY = (
-    "Every tested backend is built, its answers are checked, and they race on this machine. "
-    "Slow and wrong ones go early."
+    "Every tested backend whose known F1 is good enough is built, its answers are checked, and they race on this "
+    "machine. Slow and wrong ones go early."
 )
 SEARCHES_AT_ONCE = 16
 HIDDEN: Any = "hidden"

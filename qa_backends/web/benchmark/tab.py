@@ -36,14 +36,14 @@ DEFAULTS = BenchmarkPlan(family="")
 READY = "Start measures what is chosen. Until then the charts show what ships."
 HOW_TO_READ = (
     "Every backend answers the same questions whole: tokenise, model, decode. They take turns, three answers each; "
-    "at the end each is measured alone, to see whether the others beside it disturbed. A batch is the questions "
-    "answered at once: lengths are measured at the smallest batch size chosen, batch sizes at the length nearest to "
-    f"{SHOWN_AT} tokens. The first answers, at least ten where time allows, warm up and are not counted. A measurement "
-    "ends at its runs or its seconds, whichever comes first. p50 is the median: half of the runs took longer, while "
-    "one in ten took longer than p90. Lines that lie on each other are striped in the colours of all. Unstable means "
-    "that the medians of the last three turns differ by more than 10 %: something else ran, or the processor changed "
-    "its pace. The compute floor is the model's multiplications and additions over the best matrix-product rate "
-    "measured on this device at that precision."
+    "at the end each of the app's is measured alone, to see whether the others beside it disturbed. A batch is the "
+    "questions answered at once: lengths are measured at the smallest batch size chosen, batch sizes at the length "
+    f"nearest to {SHOWN_AT} tokens. The first answers, at least ten where time allows, warm up and are not counted. A "
+    "measurement ends at its runs or its seconds, whichever comes first. p50 is the median: half of the runs took "
+    "longer, while one in ten took longer than p90. Lines that lie on each other are striped in the colours of all. "
+    "Unstable means that the medians of the last three turns differ by more than 10 %: something else ran, or the "
+    "processor changed its pace. The compute floor is the model's multiplications and additions over the best "
+    "matrix-product rate measured on this device at that precision."
 )
 MOST_SECONDS_HERE = 60
 BENCHMARKS_AT_ONCE = 16
@@ -244,18 +244,18 @@ class BenchmarkTab:
         if state is None or not state.records:
             yield ended
             return
-        own = Shown(state.benchmark(), OWN)
-        whole, flat = self._files(own)
-        yield {self._own: own, self._caption: html.caption(own.benchmark, OWN), self._json: whole, self._csv: flat,
-               self._command: command_of(own.benchmark), **ended}  # fmt: skip
+        yield self._grown(state, view) | ended
 
     def _grown(self, state: Sweep, view: _View) -> Changes:
         """Everything that shows the records, as the visitor has chosen to look at them meanwhile."""
         own = Shown(state.benchmark(), OWN)
         at = view.at if view.at in lengths_of(state.records) else start_at(state.records)
         names = view.names or shown.at_first(state.records, at)
+        whole, flat = self._files(own)
         return {
             self._own: own,
+            self._json: gr.DownloadButton(value=whole),
+            self._csv: gr.DownloadButton(value=flat),
             **dict(zip(self._charts, plots(shown.only(state.records, names), at, log=view.log), strict=True)),
             self._to_fill: to_fill(own),
             self._table: html.table(state.records),
@@ -284,7 +284,8 @@ class BenchmarkTab:
         return [label, *plots(shown.only(records, names), at, log=log)]
 
     def compare(self, own: Shown | None, path: str) -> str:
-        """An opened file beside what is shown. ``path`` is where Gradio put the upload, not one from the request."""
+        """An opened file beside what is shown. ``path`` is where Gradio put the upload, not one from the request; it is
+        not kept."""
         there = own or shipped()
         if there is None:
             return problem("There is nothing to compare with yet. Start a benchmark first.")
@@ -293,6 +294,8 @@ class BenchmarkTab:
             return html.compared(then, changes(then, there.benchmark), Path(path).name)
         except QAError as error:
             return problem(str(error))
+        finally:
+            Path(path).unlink(missing_ok=True)
 
     def _files(self, measured: Shown) -> tuple[str, str]:
         """The measurement as JSON and as CSV to download."""

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 DRAWN_WITHIN_S = 0.5
 """Who is to end finds out before the next drawing; what is being drawn is handed over by then."""
-
-
-UNFORESEEN = "This failed in a way that the app did not expect; its log says how. Start it again, or choose less of it."
+UNFORESEEN = (
+    "This could not be started, or failed in a way that the app did not expect. If no message on this page says why, "
+    "the app's log does. Start it again, or choose less of it."
+)
+"""What is said of an error that nobody translated, of which Gradio's page says no more than that there was one."""
 
 
 class Stops:

@@ -200,9 +200,14 @@ class Race:
         return all(each and each.low > LEAST_GAIN for each in ratios) and (whole is None or whole.narrow)
 
     def _choose(self, last: Heat) -> None:
-        """Of those as fast as the fastest, one that takes clearly less memory than it, else itself."""
+        """Of those that may be as fast as the fastest, one that takes clearly less memory than it and is known to be
+        about as fast, else itself: few turns tell neither."""
         left = self._search.quickest
-        lighter = [each for each in left if each.lighter_than(left[0])]
+        lighter = [
+            each
+            for each in left
+            if each.lighter_than(left[0]) and (ratio := last.speed_up(left[0].name, each.name)) and ratio.narrow
+        ]
         best = min(lighter, key=lambda each: each.memory_bytes or 0, default=left[0])
         for each in left:
             each.speed_up = last.speed_up(each.name, PIPELINE)

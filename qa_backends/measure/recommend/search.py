@@ -194,6 +194,10 @@ def _quality(best: Candidate) -> str:
 def _tie(search: Search, best: Candidate) -> str:
     others = [search.candidate(name) for name in search.tied if name != best.name]
     named = "; ".join(f"{each.title} {each.behind.bracketed()}" for each in others if each.behind)
-    lighter = all(best.lighter_than(each) for each in others)
-    why = "it takes less memory" if lighter else "no other takes clearly less memory"
+    if all(best.lighter_than(each) for each in others):
+        why = "it takes less memory"
+    elif any(each.lighter_than(best) for each in others):
+        why = "it is the fastest by its median, and more seconds may tell whether one that takes less memory is as fast"
+    else:
+        why = "no other takes clearly less memory"
     return f"It is a tie with {named}, which may be within 2 %, {best.turns} turns of each; {why}."

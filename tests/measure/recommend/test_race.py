@@ -11,7 +11,7 @@ from qa_backends.contract import StageTimes
 from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.recommend.heat import Heat
 from qa_backends.measure.recommend.race import Race
-from qa_backends.measure.recommend.search import Candidate, Search
+from qa_backends.measure.recommend.search import Candidate, Search, advice
 from qa_backends.measure.recommend.wish import Wish
 from qa_backends.measure.timing.rounds import Samples
 from qa_backends.measure.timing.statistics import Ratio
@@ -127,3 +127,11 @@ def test_of_those_as_fast_as_the_fastest_the_one_that_takes_the_least_memory_is_
         assert each.speed_up == found.speed_up(each.name, PIPELINE) and each.speed_up is not None
         assert each.behind == (None if each.name == advised else found.speed_up(advised, each.name))
     assert search.candidate("beaten").speed_up is None
+
+
+def test_what_takes_less_memory_is_not_advised_where_few_turns_say_too_little_of_its_pace(runtime: Runtime) -> None:
+    found = heat_of({**steady(fastest=10.0), "light": [9.0, 9.5, 13.0, 14.0, 14.5] * 2, PIPELINE: [30.0] * 10})
+    race, search = race_of(runtime, found, ["fastest", "light"], (50, 30))
+    race._choose(found)
+    assert search.advised == "fastest" and search.tied == ("fastest", "light")
+    assert "more seconds may tell" in advice(search)

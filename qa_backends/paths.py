@@ -34,6 +34,7 @@ ACCURACY = RESULTS / "accuracy.json"
 ACCURACY_AVX2 = measured_on(AVX2, ACCURACY)
 BENCHMARK = RESULTS / "benchmark-cpu.json"
 LADDER = RESULTS / "ladder-bert-large-cpu.json"
+THROUGHPUT = RESULTS / "throughput-cpu.json"
 OVERHEAD = RESULTS / "overhead-cpu.json"
 LONG_TEXTS = RESULTS / "long-texts-cpu.json"
 RECORDED = RESULTS / "recorded.json"

@@ -203,22 +203,29 @@ def bench(
 
 
 def _show_published(preset: str, benchmark: Benchmark) -> None:
-    """What others published of the same shapes, beside what was measured here, with the hardware of both."""
+    """What others published, beside what was measured here, with the hardware of both."""
     from qa_backends.measure.benchmark.presets import beside
 
     found = beside(preset, benchmark.rows)
     if not found:
         return
-    table = table_of("published", "tokens", "on", "ms", "ours", "ran", "ours, ms")
+    table = table_of(
+        "published", "tokens × batch", "on", "ms a question", "times as fast", "ours", "ran", "ours, ms a question",
+        "times as fast",
+    )  # fmt: skip
     for each in found:
         theirs, ours = each.published, each.ours
+        against = ours.against_baseline if ours else None
         table.add_row(
-            f"{theirs.family}: {theirs.what}", str(theirs.tokens or "not said"), theirs.hardware, f"{theirs.ms:g}",
+            f"{theirs.family}: {theirs.what}" if theirs.family else theirs.what,
+            f"{theirs.tokens or 'not said'} × {theirs.batch}", theirs.hardware, f"{theirs.ms:.4g}", f"{each.step:.2f}" if each.step else "-",
             theirs.backend, f"{ours.ran.device}, {ours.ran.precision}" if ours else "-",
-            f"{ours.p50_ms:.2f}" if ours else "not measured",
+            f"{ours.p50_ms / ours.batch:.2f}" if ours else "not measured", str(against.ratio) if against else "-",
         )  # fmt: skip
     console.print(table)
     console.print(f"Published at {', '.join(dict.fromkeys(each.published.source for each in found))}.")
+    if not all(each.published.family for each in found):
+        console.print("Those are of another model: compare the steps, how many times as fast as PyTorch each is.")
     where = "; ".join(benchmark.machine.sentence(each) for each in dict.fromkeys(row.device for row in benchmark.rows))
     console.print(f"Ours are whole answers, tokenising and decoding included, on other hardware: {where}.")
 

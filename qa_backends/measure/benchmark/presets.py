@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 
 TRYOLABS = "https://tryolabs.com/blog/2022/11/24/transformer-based-model-for-faster-inference"
 TENSORRT = "https://github.com/NVIDIA/TensorRT/blob/007c3470/demo/BERT/README.md"
-T4, A100 = "NVIDIA T4", "NVIDIA A100 40 GB"
+PARYKIN = "https://donderom.com/posts/transformers-pipeline-inference-optimization/"
+T4, A100, RTX_4090 = "NVIDIA T4", "NVIDIA A100 40 GB", "NVIDIA RTX 4090"
 BERT_LARGE = "bert-large"
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A figure that somebody published of a shape of ours: the milliseconds of one question, what computed it, on what
-    hardware, and where it stands. ``tokens`` is ``None`` where that is not said; then it is put beside 128."""
+    """A figure that somebody published: the milliseconds of one question of a batch, what computed it, on what
+    hardware, and where it stands.
+
+    ``family`` is ours of the same shape; empty, the figure is of another model, and its steps alone compare. ``tokens``
+    is ``None`` where that is not said; then it is put beside 128.
+    """
 
     family: str
     backend: str
@@ -33,13 +38,16 @@ class Published:
     tokens: int | None
     hardware: str
     source: str
+    batch: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A published figure, and our record of the same shape at that place, where there is one."""
+    """A published figure; ``step``, how many times as fast it is as the same source's PyTorch, where that tells; and
+    our record at that place, where there is one."""
 
     published: Published
+    step: float | None
     ours: BenchmarkRecord | None
 
 
@@ -69,6 +77,21 @@ def _ladder() -> tuple[Published, ...]:
     )
 
 
+def _throughput() -> tuple[Published, ...]:
+    """RoBERTa-base and DistilRoBERTa-base on SQuAD 1.1's validation questions, in transformers' pipeline."""
+    questions_per_second = (
+        ("baseline", "PyTorch", 293.4), ("baseline-amp", "mixed precision", 347.2),
+        ("baseline-ts-amp", "TorchScript, mixed precision", 379.8), ("baseline-ort-fp16", "ONNX Runtime, FP16", 429.6),
+        ("distilled", "distilled, PyTorch", 384.2), ("distilled-amp", "distilled, mixed precision", 416.5),
+        ("distilled-ts-amp", "distilled, TorchScript, mixed precision", 446.3),
+        ("distilled-ort-fp16", "distilled, ONNX Runtime, FP16", 477.7),
+    )  # fmt: skip
+    return tuple(
+        Published("", name, f"RoBERTa-base, {what}", 1000 / each, None, RTX_4090, PARYKIN, batch=8)
+        for name, what, each in questions_per_second
+    )
+
+
 PRESETS = {
     "latency": Preset("latency by length, one question at a time", LENGTHS, (1,), reference=PIPELINE),
     "throughput": Preset(
@@ -76,6 +99,7 @@ PRESETS = {
         ("baseline", "baseline-amp", "baseline-ts-amp", "baseline-deepspeed-fp16", "baseline-ort", "baseline-ort-fp16",
          "pruned", "pruned-amp", "pruned-ts-amp", "pruned-ort", "pruned-ort-fp16",
          "distilled", "distilled-amp", "distilled-ts-amp", "distilled-ort", "distilled-ort-fp16"), reference=PIPELINE,
+        published=_throughput(),
     ),
     "batches": Preset(
         "milliseconds a question at batches of 1 to 64, and mixed lengths in three ways", (128,), BATCHES,
@@ -111,17 +135,26 @@ def plan_of(name: str, plan: BenchmarkPlan) -> BenchmarkPlan:
 
 
 def beside(name: str, records: Sequence[BenchmarkRecord]) -> list[Beside]:
-    """The preset's published figures that are of a shape that was measured, each with ours."""
-    families = {each.backend.rpartition("/")[0].removesuffix(catalog.RANDOM) for each in records}
+    """The preset's published figures, each with ours: those of a shape that was measured, and of other models those
+    whose backend was."""
+    published = preset(name).published
+    first_ms = {each.source: each.ms for each in published if each.backend == catalog.BASELINE}
     on_gpu_first = sorted(records, key=lambda each: each.device != "cuda")
-    return [
-        Beside(each, next((record for record in on_gpu_first if _same(each, record)), None))
-        for each in preset(name).published
-        if each.family in families
-    ]
+    families = {_family(each) for each in records}
+    found = []
+    for each in published:
+        ours = next((record for record in on_gpu_first if _same(each, record)), None)
+        if each.family in families or (ours and not each.family):
+            step = first_ms[each.source] / each.ms if each.source in first_ms else None
+            found.append(Beside(each, step, ours))
+    return found
 
 
 def _same(published: Published, record: BenchmarkRecord) -> bool:
-    family, _, name = record.backend.rpartition("/")
-    place = (family.removesuffix(catalog.RANDOM), name, record.tokens, record.batch, record.order)
-    return place == (published.family, published.backend, published.tokens or 128, 1, EQUAL)
+    place = (record.backend.rpartition("/")[2], record.tokens, record.batch, record.order)
+    wanted = (published.backend, published.tokens or 128, published.batch, EQUAL)
+    return published.family in ("", _family(record)) and place == wanted
+
+
+def _family(record: BenchmarkRecord) -> str:
+    return record.backend.rpartition("/")[0].removesuffix(catalog.RANDOM)

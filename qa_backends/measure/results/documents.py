@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qa_backends import catalog
 from qa_backends.measure.benchmark.presets import beside
 from qa_backends.measure.results.card import CARD_FAMILY, card
 from qa_backends.measure.results.document import markdown, with_table
@@ -17,7 +16,7 @@ from qa_backends.measure.results.processors import (
     told_elsewhere,
 )
 from qa_backends.measure.results.report import table
-from qa_backends.paths import ASSETS, BENCHMARK, LADDER, LONG_TEXTS, MODELS, OVERHEAD
+from qa_backends.paths import ASSETS, BENCHMARK, LADDER, LONG_TEXTS, MODELS, OVERHEAD, THROUGHPUT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +48,7 @@ def refreshed() -> dict[Path, str]:
         README: "\n\n".join(told),
         MODEL_CARD: card(),
         PROCESSORS: "\n\n".join(processors),
-        PUBLISHED: published_table(read_benchmark(LADDER)),
+        PUBLISHED: f"{published_table(read_benchmark(LADDER))}\n\n{throughput_table(read_benchmark(THROUGHPUT))}",
     }
     return {path: with_table(path.read_text(encoding="utf-8"), content) for path, content in contents.items()}
 
@@ -57,18 +56,16 @@ def refreshed() -> dict[Path, str]:
 def published_table(benchmark: Benchmark) -> str:
     """What others published of BERT-large's ladder, beside the same shapes here; each against the same PyTorch."""
     head = ["published", "on", "tokens", "ms", "times as fast", "ours", "ms at 128 tokens", "times as fast"]
-    found = beside("ladder", benchmark.rows)
-    firsts = {each.published.source: each.published.ms for each in found if each.published.backend == catalog.BASELINE}
     lines = []
-    for theirs, ours in ((each.published, each.ours) for each in found):
-        first = firsts.get(theirs.source)
+    for each in beside("ladder", benchmark.rows):
+        theirs, ours = each.published, each.ours
         cells = [
             f"[{theirs.what}]({theirs.source})",
             theirs.hardware,
             str(theirs.tokens or "not said"),
             f"{theirs.ms:g}",
         ]
-        cells += [f"{first / theirs.ms:.1f}" if first else "", f"`{theirs.backend}`"]
+        cells += [f"{each.step:.1f}" if each.step else "", f"`{theirs.backend}`"]
         if ours:
             cells += [f"{ours.p50_ms:.0f}", str(ours.against_baseline.ratio) if ours.against_baseline else "1"]
         lines.append(cells if ours else [*cells, "not measured", ""])
@@ -79,4 +76,30 @@ def published_table(benchmark: Benchmark) -> str:
         f"{sum(each.unstable for each in records)} of {len(records)} measurements were unstable. The weights are "
         "random: a shape's time does not hang on them, and nothing is said of what they answer. The hardware differs, "
         "and the precision may: compare the steps, not the milliseconds."
+    )
+
+
+def throughput_table(benchmark: Benchmark) -> str:
+    """What another published of questions a second, beside the same steps of our weights."""
+    head = ["published", "on", "questions a second", "times as fast", "ours", "questions a second", "times as fast"]
+    lines = []
+    for each in beside("throughput", benchmark.rows):
+        theirs, ours = each.published, each.ours
+        assert ours is not None, "of another model, what was not measured here is not put beside"
+        lines.append(
+            [
+                f"[{theirs.what}]({theirs.source})",
+                theirs.hardware,
+                f"{1000 / theirs.ms:.1f}",
+                f"{each.step:.2f}" if each.step else "",
+                f"`{theirs.backend}`",
+                f"{ours.questions_per_second:.0f}",
+                str(ours.against_baseline.ratio) if ours.against_baseline else "1",
+            ]
+        )
+    where = benchmark.machine.sentence(benchmark.rows[0].device)
+    return (
+        f"{markdown(head, lines)}\n\nTheirs: transformers' pipeline, batches of 8, SQuAD 1.1's validation questions. "
+        f"Ours: whole answers about texts of 128 tokens, batches of 8, on {where}; ratios of medians with 95 % "
+        "intervals. Model and hardware differ: compare the steps."
     )

@@ -60,3 +60,17 @@ def test_published_figures_stand_beside_ours_of_the_same_shape() -> None:
     assert {each.ours for each in found if each.published.backend == "baseline"} == {None}, "it was not measured"
     assert beside("ladder", [benchmark_record(9.0)]) == [], "another shape"
     assert beside("latency", [ours]) == []
+
+
+def test_of_another_model_the_steps_stand_beside_ours() -> None:
+    ours = [
+        replace(benchmark_record(time, backend=f"minilm/{name}"), batch=8)
+        for name, time in (("baseline", 80.0), ("distilled-amp", 30.0))
+    ]
+    found = beside("throughput", [*ours, benchmark_record(9.0)])
+    assert [(each.published.backend, each.ours) for each in found] == [
+        ("baseline", ours[0]),
+        ("distilled-amp", ours[1]),
+    ]
+    assert [each.step for each in found] == pytest.approx([1, 416.5 / 293.4])
+    assert found[0].published.ms == pytest.approx(3.408, abs=0.001), "of one question in a batch of eight"

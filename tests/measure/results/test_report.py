@@ -15,14 +15,25 @@ from qa_backends.measure.benchmark.plan import REFERENCES
 from qa_backends.measure.results import card
 from qa_backends.measure.results.card import quality_elsewhere, quality_table, rounding
 from qa_backends.measure.results.document import with_table
-from qa_backends.measure.results.documents import MODEL_CARD, README, published_table, refreshed
+from qa_backends.measure.results.documents import MODEL_CARD, README, published_table, refreshed, throughput_table
 from qa_backends.measure.results.files import add_quality, read_benchmark, read_overhead, read_quality
 from qa_backends.measure.results.processors import reached, table_elsewhere
 from qa_backends.measure.results.records import Against, Benchmark
 from qa_backends.measure.results.report import fastest_of, table
 from qa_backends.measure.results.shipped import _of_the_whole_set, checkpoint_hash
 from qa_backends.measure.timing.statistics import Ratio
-from qa_backends.paths import ACCURACY, ACCURACY_AVX2, AMD, AVX2, BENCHMARK, INTEL, LADDER, OVERHEAD, measured_on
+from qa_backends.paths import (
+    ACCURACY,
+    ACCURACY_AVX2,
+    AMD,
+    AVX2,
+    BENCHMARK,
+    INTEL,
+    LADDER,
+    OVERHEAD,
+    THROUGHPUT,
+    measured_on,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -228,6 +239,19 @@ def test_published_steps_stand_beside_ours_each_against_its_own_baseline() -> No
         assert line[6] == f"{ours.p50_ms:.0f}"
         assert line[7] == (str(ours.against_baseline.ratio) if ours.against_baseline else "1")
     assert published_table(but(measured, tokens=64)).count("not measured") == len(lines)
+
+
+def test_published_throughput_stands_beside_ours_in_batches_of_eight() -> None:
+    measured = read_benchmark(THROUGHPUT)
+    at = {each.name: each for each in measured.rows if (each.tokens, each.batch) == (128, 8)}
+    table = throughput_table(measured)
+    lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines() if "| [" in line]
+    assert {"`baseline`", "`distilled-ts-amp`"} <= {line[4] for line in lines}
+    for line in lines:
+        ours = at[line[4].strip("`")]
+        assert line[5] == f"{ours.questions_per_second:.0f}"
+        assert line[6] == (str(ours.against_baseline.ratio) if ours.against_baseline else "1")
+        assert float(line[3]) == pytest.approx(float(line[2]) / float(lines[0][2]), abs=0.01)
 
 
 @pytest.mark.parametrize(

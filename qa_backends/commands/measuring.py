@@ -218,7 +218,8 @@ def _show_published(preset: str, benchmark: Benchmark) -> None:
         against = ours.against_baseline if ours else None
         table.add_row(
             f"{theirs.family}: {theirs.what}" if theirs.family else theirs.what,
-            f"{theirs.tokens or 'not said'} × {theirs.batch}", theirs.hardware, f"{theirs.ms:.4g}", f"{each.step:.2f}" if each.step else "-",
+            f"{theirs.tokens or 'not said'} × {theirs.batch}", theirs.hardware, f"{theirs.ms:.4g}",
+            f"{each.step:.2f}" if each.step else "-",
             theirs.backend, f"{ours.ran.device}, {ours.ran.precision}" if ours else "-",
             f"{ours.p50_ms / ours.batch:.2f}" if ours else "not measured", str(against.ratio) if against else "-",
         )  # fmt: skip

@@ -215,8 +215,10 @@ class AskTab:
         context = found.context or kept
         form = {
             self._context: context, self._question: found.question, self.family: found.family,
-            self._device: found.device, self._backends: offer(found.family, found.device, found.backends),
+            self._backends: offer(found.family, found.device, found.backends),
         }  # fmt: skip
+        if len(devices()) > 1:
+            form[self._device] = found.device
         if not context:
             note = "The text was too long for the link you opened. Paste it, then press Ask."
             return form | {self._result: html.remark(note, found.question), self._marked: ""}

@@ -27,6 +27,9 @@ KEPT = """ticket => {
 """The text that the address had no room for, if it is this tab that asked, and the key to its visit: both stay in the
 browser."""
 
+ONCE_DRAWN = "ticket => new Promise(done => setTimeout(() => done(ticket), 250))"
+"""What was filled in is drawn by then, and the form holds it: a busy browser takes its time."""
+
 LISTEN = """let changed = false; // whether the form holds something else than what was asked last
 function dim() {
   const parts = '#qa-result .qa-result:has(.qa-race), #qa-marked .qa-text, #qa-marked .qa-legend';

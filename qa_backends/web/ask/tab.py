@@ -199,7 +199,7 @@ class AskTab:
     def ask_once_shown(self, filling: Any) -> None:
         """Raises the ticket to what ``filling``, an event, left in ``filled``. Where it offers other backends too, a
         ticket that it raised itself would ask those that were ticked before."""
-        filling.then(lambda ticket: ticket, self.filled, self.ticket, queue=False, **PRIVATE)
+        filling.then(None, self.filled, self.ticket, js=scripts.ONCE_DRAWN, **PRIVATE)
 
     def open_link(self, ticket: int, kept: str, key: str, request: gr.Request) -> dict[Any, Any]:
         """Fills the form from the address, where it says something; shows the result of it again after a reload, else

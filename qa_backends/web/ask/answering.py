@@ -122,7 +122,7 @@ class Answering:
         random.shuffle(questions)
         found: list[Differing | None] = []
         unchanged = [gr.skip()] * 6
-        yield (*unchanged, html.looking("Looking for a question …"), gr.Button(visible=True))
+        yield (*unchanged, html.remark("Looking for a question …", looking=True), gr.Button(visible=True))
         try:
             asked, baseline = catalog.resolve(catalog.BASELINE, family)
             pair = (baseline, _compared(asked, backends))
@@ -131,7 +131,7 @@ class Answering:
                     find_difference(self._runtime, asked, pair, device, questions, Progress(put, stop.is_set))
                 )
             ):
-                yield (*unchanged, html.looking(status), gr.skip())
+                yield (*unchanged, html.remark(status, looking=True), gr.skip())
         except QAError as error:
             yield (*unchanged, html.trouble(str(error)), gr.Button(visible=False))
             return

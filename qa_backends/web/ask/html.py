@@ -90,15 +90,12 @@ def pending(question: str, titles: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def remark(sentence: str, question: str = "") -> str:
-    """A sentence where a result would stand: that something was cancelled, or what is missing."""
+def remark(sentence: str, question: str = "", *, looking: bool = False) -> str:
+    """A sentence where a result would stand: that something was cancelled, or what is missing; or how the search for a
+    question goes, ``looking``, which ends when somebody types another one."""
     heading = f'<header><h2 dir="auto">“{escape(question)}”</h2></header>' if question else ""
-    return f'<section class="qa-result">{heading}<p class="qa-status" role="status">{escape(sentence)}</p></section>'
-
-
-def looking(sentence: str) -> str:
-    """How the search for a question goes, which ends when somebody types another one."""
-    return f'<section class="qa-result qa-looking"><p class="qa-status" role="status">{escape(sentence)}</p></section>'
+    said = f'<p class="qa-status" role="status">{escape(sentence)}</p>'
+    return f'<section class="qa-result{" qa-looking" if looking else ""}">{heading}{said}</section>'
 
 
 def trouble(sentence: str) -> str:

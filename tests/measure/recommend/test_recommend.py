@@ -127,6 +127,7 @@ def test_the_fastest_that_keeps_its_answers_is_advised_and_of_each_other_it_is_s
     again = paced("5ms-again", "baseline")
     offer("5ms", "7ms", "30ms", "lossy", "elsewhere", "unknown", "large", "dying", others=(again,))
     states: list[Search] = []
+    loaded_before = runtime.loaded("cpu")
     found = recommend(runtime, replace(WISH, memory_mb=100), emit=lambda each: states.append(each.copy()))
     assert (found.advised, found.tied, found.status) == ("pruned-paced-5ms", ("pruned-paced-5ms",), "")
     out = out_of(found)
@@ -149,6 +150,8 @@ def test_the_fastest_that_keeps_its_answers_is_advised_and_of_each_other_it_is_s
     assert "−0.5 [−0.8 to −0.2] on SQuAD" in advice(found) and "other texts" in advice(found)
     assert [each.done for each in states] == sorted(each.done for each in states)
     assert found.done == found.of and max(each.left_s for each in states) <= WISH.seconds
+    kept = [each for each in runtime.loaded("cpu") if each not in loaded_before]
+    assert kept == ["minilm/pruned-paced-5ms"], "who is out takes no memory"
 
 
 def test_a_tie_is_said_as_one_and_the_smaller_is_advised(runtime: Runtime, offer: Callable[..., None]) -> None:

@@ -9,13 +9,9 @@ from qa_backends.measure.results.card import CARD_FAMILY, card
 from qa_backends.measure.results.document import markdown, with_table
 from qa_backends.measure.results.files import read_benchmark, read_long_texts, read_overhead
 from qa_backends.measure.results.long_texts import long_texts_table
-from qa_backends.measure.results.processors import (
-    ELSEWHERE,
-    reached,
-    table_elsewhere,
-    told_elsewhere,
-)
+from qa_backends.measure.results.processors import ELSEWHERE, table_elsewhere
 from qa_backends.measure.results.report import table
+from qa_backends.measure.results.summary import summary
 from qa_backends.paths import ASSETS, BENCHMARK, LADDER, LONG_TEXTS, MODELS, OVERHEAD, THROUGHPUT
 
 if TYPE_CHECKING:
@@ -38,14 +34,13 @@ def refreshed() -> dict[Path, str]:
     """
     usual = read_benchmark(BENCHMARK)
     elsewhere = [(read_benchmark(file), note) for file, note in ELSEWHERE.items()]
-    told = [table(usual, read_overhead(OVERHEAD)), *(told_elsewhere(each) for each, _ in elsewhere)]
     processors = [
-        reached([usual, *(each for each, _ in elsewhere)]),
+        f"## {usual.machine.processor}\n\n{table(usual, read_overhead(OVERHEAD))}",
         long_texts_table(read_long_texts(LONG_TEXTS)),
         *(table_elsewhere(each, note) for each, note in elsewhere),
     ]
     contents = {
-        README: "\n\n".join(told),
+        README: summary(usual, [each for each, _ in elsewhere]),
         MODEL_CARD: card(),
         PROCESSORS: "\n\n".join(processors),
         PUBLISHED: f"{published_table(read_benchmark(LADDER))}\n\n{throughput_table(read_benchmark(THROUGHPUT))}",

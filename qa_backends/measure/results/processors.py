@@ -92,15 +92,6 @@ def _loses_little(record: BenchmarkRecord) -> bool:
     return difference is not None and -difference.value <= F1_FOR_AIMS
 
 
-def told_elsewhere(benchmark: Benchmark) -> str:
-    """What the README tells of another processor.
-
-    Raises:
-        InputError: see ``fastest_of``.
-    """
-    return f"{fastest_of(benchmark)}{_of_earlier(benchmark)} [All of it](docs/processors.md)."
-
-
 def table_elsewhere(benchmark: Benchmark, note: str) -> str:
     """Latency and throughput on a processor of another kind, under its name and what there is to know of it.
 

@@ -1,4 +1,4 @@
-"""The README's table, made of measured results and nothing else."""
+"""The table of every backend on one processor, made of measured results and nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, LongText, Overhead, QualityRecord
 
 LENGTHS = BenchmarkPlan(family="").lengths
-"""Of those measured, the lengths that the README shows."""
+"""Of those measured, the lengths that documents show."""
 EARLIER = " (earlier weights)"
 """What is said of a backend that was measured before those were made that ship."""
 SPEED_HEAD = [*(f"{length} tokens, ms" for length in LENGTHS), "times as fast as the baseline", "questions/s"]
@@ -43,24 +43,29 @@ def table(benchmark: Benchmark, overhead: Overhead) -> str:
     head += SPEED_HEAD
     names = dict.fromkeys(each.backend for each in records)
     lines = [_cells([each for each in records if each.backend == name]) for name in names]
-    return f"{markdown(head, lines)}\n\n{_caption(benchmark, records)} {_overhead(overhead)}"
+    return f"{markdown(head, lines)}\n\n{_caption(benchmark, records)}\n- {_overhead(overhead)}"
 
 
 def _cells(own: list[BenchmarkRecord]) -> list[str]:
     """One backend's line."""
-    speed, first = speed_cells(own), own[0]
-    if not measured_on_current_weights(first):
-        raise InputError(
-            f"{first.backend} was measured on other weights. Measure again: python -m qa_backends bench --save …"
-        )
+    speed, first = speed_cells(own), checked(own[0])
     return [
         f"`{first.name}`",
-        _same_answer(_known(first, SQUAD_V2_DEV)),
-        *(cell for data in TITLES for cell in _quality_cells(_known(first, data))),
+        _same_answer(known_quality(first, SQUAD_V2_DEV)),
+        *(cell for data in TITLES for cell in quality_cells(known_quality(first, data))),
         f"{first.bytes / 1e6:.1f} ({first.stored})" if first.bytes else "",
         f"{first.encoder_parameters / 1e6:.2f} M" if first.encoder_parameters else "",
         *speed,
     ]
+
+
+def checked(record: BenchmarkRecord) -> BenchmarkRecord:
+    """The record; raises InputError where it is of other weights than those that ship."""
+    if not measured_on_current_weights(record):
+        raise InputError(
+            f"{record.backend} was measured on other weights. Measure again: python -m qa_backends bench --save …"
+        )
+    return record
 
 
 def speed_cells(own: list[BenchmarkRecord]) -> list[str]:
@@ -113,7 +118,7 @@ def _absent(benchmark: Benchmark) -> str:
     return f"; {', '.join(names)} cannot run there" if names else ""
 
 
-def _known(record: BenchmarkRecord, data: str) -> QualityRecord | None:
+def known_quality(record: BenchmarkRecord, data: str) -> QualityRecord | None:
     """What ships of the record's backend on the data set; a reference of somebody else's has none."""
     if record.name in REFERENCES:
         return None
@@ -124,7 +129,8 @@ def _same_answer(known: QualityRecord | None) -> str:
     return "" if known is None or known.agreement is None else f"{known.agreement:.1f} %"
 
 
-def _quality_cells(known: QualityRecord | None) -> list[str]:
+def quality_cells(known: QualityRecord | None) -> list[str]:
+    """F1 with its interval, and the difference to the baseline's; empty where they are not known."""
     if known is None:
         return ["", ""]
     return [
@@ -141,20 +147,21 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
     runs = min(each.runs for each in records if each.batch == 1)
     furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
     shaky = sum(each.unstable for each in benchmark.rows)
-    return (
-        f"{_sets()}; threshold {_thresholds()}, 95 % bootstrap intervals, differences paired; answered on "
-        f"{_answered_on(records)}. Latency: whole answers "
-        f"(tokenise, model, decode), batch 1, median of at least {runs} runs taken in turns; ratio of medians at "
-        f"{LENGTHS[-1]} tokens with its interval. Questions a second: the best of the batch sizes, at "
-        f"{benchmark.plan.shown_at} tokens. "
+    notes = [
+        f"{data_sets()}; threshold {_thresholds()}, 95 % bootstrap intervals, differences paired; answered on "
+        f"{_answered_on(records)}.",
+        f"Latency: whole answers (tokenise, model, decode), batch 1, median of at least {runs} runs taken in turns; "
+        f"ratio of medians at {LENGTHS[-1]} tokens with its interval. Questions a second: the best of the batch sizes, "
+        f"at {benchmark.plan.shown_at} tokens. On a CPU the FP16 weights are computed in FP32.",
         "`hf-pipeline` is transformers' own question-answering pipeline on the baseline's weights; `ort` and "
-        "`openvino` are these runtimes called as their documentation shows, on the pruned weights' graph. "
-        f"{_mixed(benchmark)}"
+        "`openvino` are these runtimes called as their documentation shows, on the pruned weights' graph.",
         f"Measured on {machine.sentence(records[0].device)}; {', '.join(tools)}. "
         f"By itself and beside the others the medians differ most for `{furthest.name}`: "
         f"{furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
-        f"{shaky} of {len(benchmark.rows)} measurements were unstable. On a CPU the FP16 weights are computed in FP32."
-    )
+        f"{shaky} of {len(benchmark.rows)} measurements were unstable.",
+        _mixed(benchmark).strip(),
+    ]
+    return "\n".join(f"- {each}" for each in notes if each)
 
 
 def _mixed(benchmark: Benchmark) -> str:
@@ -178,7 +185,7 @@ def _rate(record: BenchmarkRecord) -> str:
     return f"{record.questions_per_second:.0f} a second {batches}{ORDERS[record.order]}"
 
 
-def _sets() -> str:
+def data_sets() -> str:
     """What the data sets are, by the baseline's records."""
     baseline = catalog.resolve(catalog.BASELINE, CARD_FAMILY)
     known = {title: quality_in(ACCURACY, *baseline, data=data) for data, title in TITLES.items()}
@@ -188,7 +195,7 @@ def _sets() -> str:
 
 def _answered_on(records: list[BenchmarkRecord]) -> str:
     """The processors that gave the answers whose quality is shown."""
-    known = [_known(each, data) for each in records for data in TITLES]
+    known = [known_quality(each, data) for each in records for data in TITLES]
     *others, last = sorted({each.machine.processor for each in known if each}) or [""]
     return f"{', '.join(others)} and {last}" if others else last
 

@@ -28,4 +28,4 @@ def with_table(document: str, content: str) -> str:
 
 
 def lacking(what: str) -> InputError:
-    return InputError(f"The results lack {what}. Measure with the commands that the README gives.")
+    return InputError(f"The results lack {what}. Measure with the commands that assets/results/README.md gives.")

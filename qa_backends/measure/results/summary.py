@@ -13,7 +13,6 @@ from qa_backends.measure.results.document import markdown
 from qa_backends.measure.results.processors import reached
 from qa_backends.measure.results.report import (
     LENGTHS,
-    SPEED_HEAD,
     checked,
     data_sets,
     known_quality,
@@ -39,7 +38,8 @@ def summary(benchmark: Benchmark, elsewhere: Sequence[Benchmark]) -> str:
         InputError: the results lack what is shown, or are of other weights than those that ship.
     """
     records = [each for each in benchmark.rows if each.order == EQUAL]
-    head = ["backend", *(f"F1, {title}" for title in TITLES.values()), "file, MB", *SPEED_HEAD[1:]]
+    head = ["backend", *(f"F1, {title}" for title in TITLES.values()), "file, MB"]
+    head += [*(f"{length} tokens, ms" for length in LENGTHS[1:]), "times as fast", "questions/s"]
     lines = [_cells([each for each in records if each.name == name]) for name in _chosen(records)]
     return "\n\n".join([markdown(head, lines), _how_to_read(benchmark, records), reached([benchmark, *elsewhere])])
 
@@ -59,10 +59,14 @@ def _cells(own: list[BenchmarkRecord]) -> list[str]:
     first = checked(own[0])
     return [
         f"`{first.name}`",
-        *("<br>".join(filter(None, quality_cells(known_quality(first, data)))) for data in TITLES),
+        *("<br>".join(map(_unbroken, filter(None, quality_cells(known_quality(first, data))))) for data in TITLES),
         f"{first.bytes / 1e6:.1f}" if first.bytes else "",
-        *speed_cells(own)[1:],
+        *(cell.partition(" (")[0] for cell in speed_cells(own)[1:]),
     ]
+
+
+def _unbroken(cell: str) -> str:
+    return cell.replace(" ", "&nbsp;")
 
 
 def _how_to_read(benchmark: Benchmark, records: Sequence[BenchmarkRecord]) -> str:
@@ -70,7 +74,7 @@ def _how_to_read(benchmark: Benchmark, records: Sequence[BenchmarkRecord]) -> st
         f"{data_sets()}, in percent with 95 % intervals; under it the difference to the baseline's, of the same "
         "questions. Times are medians of whole answers, one question at a time, measured in turns on "
         f"{benchmark.machine.sentence(records[0].device)}; times as fast as the baseline at {LENGTHS[-1]} tokens, with "
-        f"its interval; questions a second of {SHOWN_AT} tokens. `{PIPELINE}` is transformers' own "
+        f"its interval; questions a second in batches, of {SHOWN_AT} tokens. `{PIPELINE}` is transformers' own "
         "question-answering pipeline on the baseline's weights. On a CPU the FP16 weights are computed in FP32. "
         f"[All {len({each.name for each in records})} rows]({DETAILS}), and how far to trust them."
     )

@@ -38,10 +38,11 @@ HEATS = 3
 
 
 class Race:
-    """One race of a search's candidates that are not out."""
+    """One race of a search's candidates that are not out; what was ``loaded_before`` the search stays loaded."""
 
-    def __init__(self, runtime: Runtime, search: Search, progress: Progress) -> None:
+    def __init__(self, runtime: Runtime, search: Search, progress: Progress, loaded_before: Sequence[str] = ()) -> None:
         self._runtime, self._search, self._progress = runtime, search, progress
+        self._loaded_before = frozenset(loaded_before)
         self._wish = search.wish
         self._left_s = self._wish.seconds
         reader, questions = runtime.reader(self._wish.of, progress), own_questions()
@@ -123,19 +124,30 @@ class Race:
             contestants = self._line_up(reference=reference)
             try:
                 with self._runtime.turn(self._wish.device, self._progress) as turn:
+                    self._unload_who_is_out()
                     found = self._take_turns(turn, what, contestants, seconds, enough)
+                    if found is not None:
+                        self._drop_slower(found)
+                        self._unload_who_is_out()
             except ContestantFailedError as failed:
                 reference = reference and failed.name != PIPELINE
                 self._leave_out(failed)
                 continue
             if found is not None:
                 self._left_s -= min(self._left_s, found.samples.spent_s)
-                self._drop_slower(found)
                 return found
             if not reference:
                 self._drop_slowest(seconds)
             reference = False
         return None
+
+    def _unload_who_is_out(self) -> None:
+        """And the pipeline; within a turn, when nobody is at work with them. Engines keep what they make for each
+        length that they meet: over the questions of a search up to half a gigabyte each, which no budget counts."""
+        family, device = self._wish.of, self._wish.device
+        for name in (PIPELINE, *(each.name for each in self._search.candidates if each.out)):
+            if f"{family.name}/{name}" not in self._loaded_before:
+                self._runtime.drop(family, name, device)
 
     def _line_up(self, *, reference: bool) -> list[Contestant]:
         """Those left, and transformers' pipeline where it is wanted and fits beside them."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.errors import QAError
-from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.quality.datasets import SQUAD_V2_DEV
 from qa_backends.measure.recommend.answers import AnswerCheck
 from qa_backends.measure.recommend.race import HEATS, Race
@@ -56,7 +55,6 @@ class _Searching:
     def __init__(self, runtime: Runtime, search: Search, emit: Emit, stopped: Callable[[], bool]) -> None:
         self._runtime, self._search, self._emit, self._wish = runtime, search, emit, search.wish
         self._progress = Progress(self._tell, stopped)
-        self._loaded_before = runtime.loaded(self._wish.device)
 
     def _tell(self, status: str) -> None:
         self._search.status = status
@@ -72,13 +70,10 @@ class _Searching:
             self._wish.of, [catalog.backend(each.name) for each in self._search.left], self._progress
         )  # fmt: skip
         self._make_ready()
-        try:
-            self._check_answers()
-            self._unload_who_is_out()
-            if self._search.left:
-                Race(self._runtime, self._search, self._progress).run()
-        finally:
-            self._unload_who_is_out()
+        loaded_before = self._runtime.loaded(self._wish.device)
+        self._check_answers()
+        if self._search.left:
+            Race(self._runtime, self._search, self._progress, loaded_before).run()
         self._search.done = self._search.of
 
     def _look_up(self, candidate: Candidate) -> None:
@@ -120,12 +115,3 @@ class _Searching:
             else:
                 self._judge(each)
             self._search.done += 1
-
-    def _unload_who_is_out(self) -> None:
-        """Engines keep what they make for each length that they meet, which of so many questions is up to half a
-        gigabyte each and counts in no budget. What was loaded before the search stays for whoever loaded it."""
-        names = [PIPELINE, *(each.name for each in self._search.candidates if each.out)]
-        with self._runtime.turn(self._wish.device, timed=False):  # nobody is using them meanwhile
-            for name in names:
-                if f"{self._wish.of.name}/{name}" not in self._loaded_before:
-                    self._runtime.drop(self._wish.of, name, self._wish.device)

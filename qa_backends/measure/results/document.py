@@ -8,6 +8,11 @@ BEGIN = "<!-- measured: written by `python -m qa_backends report` -->"
 END = "<!-- /measured -->"
 
 
+def unbroken(cell: str) -> str:
+    """A table's cell that stays on one line."""
+    return cell.replace(" ", "&nbsp;")
+
+
 def markdown(head: list[str], lines: list[list[str]]) -> str:
     """A table whose first column is text and whose others are numbers."""
     rule = ["---"] + ["---:"] * (len(head) - 1)

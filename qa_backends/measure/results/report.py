@@ -148,8 +148,8 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
     furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
     shaky = sum(each.unstable for each in benchmark.rows)
     notes = [
-        f"{data_sets()}; threshold {_thresholds()}, 95 % bootstrap intervals, differences paired; answered on "
-        f"{_answered_on(records)}.",
+        f"{data_sets()}; threshold {thresholds()}, 95 % bootstrap intervals, differences paired; answered on "
+        f"{answered_on(records)}.",
         f"Latency: whole answers (tokenise, model, decode), batch 1, median of at least {runs} runs taken in turns; "
         f"ratio of medians at {LENGTHS[-1]} tokens with its interval. Questions a second: the best of the batch sizes, "
         f"at {benchmark.plan.shown_at} tokens. On a CPU the FP16 weights are computed in FP32.",
@@ -193,7 +193,7 @@ def data_sets() -> str:
     return "F1 on " + "; ".join(named)
 
 
-def _answered_on(records: list[BenchmarkRecord]) -> str:
+def answered_on(records: list[BenchmarkRecord]) -> str:
     """The processors that gave the answers whose quality is shown."""
     known = [known_quality(each, data) for each in records for data in TITLES]
     *others, last = sorted({each.machine.processor for each in known if each}) or [""]
@@ -219,7 +219,7 @@ def _overhead(overhead: Overhead) -> str:
     )
 
 
-def _thresholds() -> str:
+def thresholds() -> str:
     """Of "no answer", of the checkpoints of the embedded family."""
     made = [read_manifest(local_folder(source)) for _, source in catalog.family(CARD_FAMILY).checkpoints]
     return " and ".join(sorted({f"{each.null_threshold:g}" for each in made}))

@@ -53,7 +53,7 @@ def of_like_processor(usual: Path) -> Path:
     """Of the files of results named after the usual one, that of the kind of processor that this machine has.
 
     In INT8 OpenVINO is the fastest on x86 processors that add the products up in one instruction, and slower than in
-    FP32 on those that do not; BF16 is at least as fast as INT8 on those with AMX, and may be slower than FP32 on
+    FP32 on those that do not; BF16 is about as fast as INT8 on those with AMX, and may be slower than FP32 on
     Intel's without. Measured on one kind, backends stand in the wrong order for another. Which kind this one is, only
     Linux tells; elsewhere the usual file is taken.
     """

@@ -67,7 +67,7 @@ def to_fill(plan: BenchmarkPlan, records: Sequence[Record]) -> list[str]:
         (len(set(plan.batches)) < 2, "two batch sizes or more show what answering many questions at once wins"),
         (all(each.tokens for each in records), "batches of mixed lengths show what sorting them by length wins"),
         (not any(each.quality for each in records),
-         "F1 against latency is drawn once the results hold an F1 of these backends, see “evaluate” in the README"),
+         "F1 against latency is drawn once the results hold an F1 of these backends, see assets/results/README.md"),
     ]  # fmt: skip
     return [sentence for missing, sentence in wanted if missing]
 

@@ -20,7 +20,14 @@ from qa_backends.measure.results.records import QualityRecord, QualityTable
 from qa_backends.progress import Cancelled, Progress
 from qa_backends.web.accuracy import html
 from qa_backends.web.accuracy.shown import DATA, OWN_FILE, Shown, said_of, shipped, shipped_commands
-from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, preselected
+from qa_backends.web.shared.choices import (
+    backend_choices,
+    device_choices,
+    family_choices,
+    filled_in,
+    offer,
+    preselected,
+)
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.stops import Stops, startable_again
@@ -252,9 +259,9 @@ class AccuracyTab:
         found = measured.differences(one, other) if measured else []
         number = getattr(event, "number", None)
         if measured is None or not isinstance(number, int) or not 0 <= number < len(found):
-            return (*[gr.skip()] * 6, ticket)
+            return (*[gr.skip()] * 7,)
         question = found[number].one.question
         record = measured.results[0].record
         family, device = record.backend.rpartition("/")[0], record.device
-        ticked = offer(family, device, [one, other])
-        return gr.Tabs(selected="ask"), question.context, question.question, ticked, family, device, ticket + 1
+        asked = offer(family, device, [one, other]), family, device, filled_in(ticket + 1, family, device, [one, other])
+        return gr.Tabs(selected="ask"), question.context, question.question, *asked

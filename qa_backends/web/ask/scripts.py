@@ -27,8 +27,20 @@ KEPT = """ticket => {
 """The text that the address had no room for, if it is this tab that asked, and the key to its visit: both stay in the
 browser."""
 
-ONCE_DRAWN = "ticket => new Promise(done => setTimeout(() => done(ticket), 250))"
-"""What was filled in is drawn by then, and the form holds it: a busy browser takes its time."""
+ONCE_SHOWN = """async (filled, before) => {
+  const {ticket, backends, said} = JSON.parse(filled);
+  if (ticket <= before) return before; // nothing was filled in
+  function shown() {
+    const boxes = [...document.querySelectorAll('#qa-backends input')]; // none where the choices are folded
+    const right = boxes.every(each => each.checked === backends.includes(each.name));
+    return right && document.querySelector('#qa-options > button').textContent.includes(said);
+  }
+  for (let tries = 0; tries < 100 && !shown(); tries++) await new Promise(done => setTimeout(done, 50));
+  return ticket;
+}"""
+"""The ticket, once the form shows what was filled in: a busy browser takes its time, and until then would send what the
+form held before. The line over the choices is the server's, of what the form sent it. After five seconds the ticket is
+raised all the same, and the server says what it makes of the form."""
 
 LISTEN = """let changed = false; // whether the form holds something else than what was asked last
 function dim() {

@@ -21,7 +21,7 @@ from qa_backends.web.ask.answering import Answering
 from qa_backends.web.ask.own import OwnModel
 from qa_backends.web.ask.shown import deployed, first_asked, first_sight, updates_of
 from qa_backends.web.ask.visits import Visit
-from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, said
+from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, filled_in, offer, said
 from qa_backends.web.shared.stops import UNFORESEEN
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
 
@@ -62,7 +62,7 @@ class AskTab:
         question, context, family, ticked, _ = shown = first_asked()
         self.visit = gr.State(Visit())
         self.ticket = gr.Number(0, visible=False, precision=0)
-        self.filled = gr.Number(0, visible=False, precision=0)
+        self.filled = gr.Textbox('{"ticket": 0}', visible=False)
         self._address = gr.Textbox(visible=False)
         self._kept, self._key = gr.Textbox(visible=False), gr.Textbox(visible=False)
         with gr.Column(elem_classes="qa-form", elem_id="qa-form"):
@@ -199,7 +199,7 @@ class AskTab:
     def ask_once_shown(self, filling: Any) -> None:
         """Raises the ticket to what ``filling``, an event, left in ``filled``. Where it offers other backends too, a
         ticket that it raised itself would ask those that were ticked before."""
-        filling.then(None, self.filled, self.ticket, js=scripts.ONCE_DRAWN, **PRIVATE)
+        filling.then(None, [self.filled, self.ticket], self.ticket, js=scripts.ONCE_SHOWN, **PRIVATE)
 
     def open_link(self, ticket: int, kept: str, key: str, request: gr.Request) -> dict[Any, Any]:
         """Fills the form from the address, where it says something; shows the result of it again after a reload, else
@@ -224,7 +224,7 @@ class AskTab:
             return form | {self._result: html.remark(note, found.question), self._marked: ""}
         visit = self._answering.visits.of(key, found.question, context)
         if visit is None or not visit.last or not visit.last.asked(found.family, found.backends, found.device):
-            return form | {self.filled: ticket + 1}
+            return form | {self.filled: filled_in(ticket + 1, found.family, found.device, found.backends)}
         return form | dict(zip(self.shown, updates_of(visit, visit.last, request), strict=True))
 
     def wire_own(self, page: gr.Blocks, others: list[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -67,6 +68,12 @@ def said(backends: list[str], family: str, device: str) -> str:
     return f"{shown or 'No backend'} · {place_of(family, device)}"
 
 
+def filled_in(ticket: int, family: str, device: str, chosen: list[str]) -> str:
+    """The ticket, and what the form shows once these are offered in it, for ``scripts.ONCE_SHOWN``."""
+    ticked = still_ticked(family, device, chosen)
+    return json.dumps({"ticket": ticket, "backends": ticked, "said": said(ticked, family, device)})
+
+
 def place_of(family: str, device: str) -> str:
     """As in "MiniLM · CPU"."""
     return f"{catalog.family(family).short} · {DEVICE_TITLES[device]}"
@@ -74,5 +81,9 @@ def place_of(family: str, device: str) -> str:
 
 def offer(family: str, device: str | None, chosen: list[str]) -> Any:
     """The backends that the family has and the device, where given, can run; a tick stays where it is still offered."""
-    choices = backend_choices(family, device)
-    return gr.CheckboxGroup(choices, value=preselected(family, device, chosen) or preselected(family, device))
+    return gr.CheckboxGroup(backend_choices(family, device), value=still_ticked(family, device, chosen))
+
+
+def still_ticked(family: str, device: str | None, chosen: list[str]) -> list[str]:
+    """Those chosen that are offered; where none is, what is ticked to begin with."""
+    return preselected(family, device, chosen) or preselected(family, device)

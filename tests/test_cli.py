@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -259,6 +260,7 @@ def test_bench_writes_raw_samples_that_give_its_medians(run: Run, tmp_path: Path
     done = run("bench", *options, "--save", str(saved))
     assert done.code == 0
     assert "hf-pipeline" in done.out and "vs baseline" in done.out
+    assert "Device set to use" not in done.out + done.err
     content = json.loads(saved.read_text())
     assert content["schema"] == 2 and content["kind"] == "benchmark" and content["complete"]
     assert [row["backend"] for row in content["rows"]] == ["minilm/baseline", "minilm/pruned", "minilm/hf-pipeline"]
@@ -270,6 +272,14 @@ def test_bench_writes_raw_samples_that_give_its_medians(run: Run, tmp_path: Path
         assert row["p50_ms"] == pytest.approx(median, rel=1e-3)
     assert content["rows"][0]["against_baseline"] is None
     assert content["rows"][1]["against_baseline"]["runs"] >= 5
+    pipeline, best = content["rows"][2], min(content["rows"][:2], key=lambda row: row["p50_ms"])
+    (told,) = [line for line in done.out.splitlines() if line.startswith("32 tokens, batches of 1: ")]
+    name, figure = (
+        told.partition(": ")[2].partition(" against ")[0],
+        re.search(r"(tie|[\d.]+×) \[[\d.]+–[\d.]+\]", told),
+    )
+    assert name == best["backend"].removeprefix("minilm/") and figure is not None
+    assert figure[1] in ("tie", f"{pipeline['p50_ms'] / best['p50_ms']:.{len(figure[1].partition('.')[2]) - 1}f}×")
     assert {row["backend"] for row in content["alone"]} == {"minilm/baseline", "minilm/pruned"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -197,6 +197,8 @@ def bench(
     if as_json:
         return show(as_dict(BENCHMARK, benchmark))
     console.print(_table(benchmark.rows))
+    for sentence in _beside_pipeline(benchmark.rows):
+        console.print(sentence)
     if preset:
         _show_published(preset, benchmark)
     return None
@@ -229,6 +231,21 @@ def _show_published(preset: str, benchmark: Benchmark) -> None:
         console.print("Those are of another model: compare the steps, how many times as fast as PyTorch each is.")
     where = "; ".join(benchmark.machine.sentence(each) for each in dict.fromkeys(row.device for row in benchmark.rows))
     console.print(f"Ours are whole answers, tokenising and decoding included, on other hardware: {where}.")
+
+
+def _beside_pipeline(records: Sequence[BenchmarkRecord]) -> Iterator[str]:
+    """At each point of equal lengths, how many times as fast as transformers' pipeline the fastest backend is."""
+    from qa_backends.measure.benchmark.compare import in_turns
+    from qa_backends.measure.benchmark.contestants import EQUAL
+    from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES
+
+    for theirs in (each for each in records if each.name == PIPELINE and each.order == EQUAL):
+        ours = [each for each in records if each.name not in REFERENCES and each.place[1:] == theirs.place[1:]]
+        if ours:
+            best = min(ours, key=lambda each: each.p50_ms)
+            ratio = in_turns(theirs, best, among=len(ours)) or f"{theirs.p50_ms / best.p50_ms:.1f}×"
+            at = f"{theirs.tokens} tokens, batches of {theirs.batch}"
+            yield f"{at}: {best.name} against the transformers pipeline, {ratio}"
 
 
 def _table(records: Sequence[BenchmarkRecord]) -> Table:

@@ -1,4 +1,4 @@
-"""Two benchmarks side by side: the same point, measured then and now."""
+"""Two benchmarks side by side, the same point measured then and now; and two backends at one point of one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends.measure.benchmark.contestants import AS_ASKED
-from qa_backends.measure.timing.statistics import Ratio, between_runs
+from qa_backends.measure.timing.statistics import Ratio, between_runs, speed_up
 
 if TYPE_CHECKING:
     from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
+
+
+def in_turns(reference: BenchmarkRecord, candidate: BenchmarkRecord, *, among: int) -> Ratio | None:
+    """How many times as fast the candidate, picked from so many, was as the reference; ``None`` where the two did not
+    take turns, or took fewer than five."""
+    if reference.blocks != candidate.blocks:
+        return None
+    return speed_up(reference.samples_ms.wholes(), candidate.samples_ms.wholes(), candidate.blocks, among=among)
 
 
 @dataclass(frozen=True, slots=True)

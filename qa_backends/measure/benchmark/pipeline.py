@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -27,16 +28,18 @@ class LoadedPipeline:
         """The artefact of the backend whose weights it runs is the checkpoint itself."""
         import torch
         from transformers import AutoTokenizer, pipeline
+        from transformers.utils import logging as said
 
         self._settings = settings
         make: Any = pipeline  # its many overloads do not fit what they describe
         tokenizers: Any = AutoTokenizer  # transformers leaves it untyped
-        self._pipeline: Any = make(
-            "question-answering",
-            model=load_model(checkpoint),
-            tokenizer=tokenizers.from_pretrained(checkpoint),
-            device=device,
-        )
+        parts = {"model": load_model(checkpoint), "tokenizer": tokenizers.from_pretrained(checkpoint)}
+        before = said.get_verbosity()
+        said.set_verbosity(logging.ERROR)  # or it says on which device it is, in the middle of a command's output
+        try:
+            self._pipeline: Any = make("question-answering", **parts, device=device)
+        finally:
+            said.set_verbosity(before)
         self.ran = Ran(
             device=torch.cuda.get_device_name() if device == "cuda" else "CPU",
             provider="transformers pipeline, PyTorch",

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
+from qa_backends.measure.benchmark.compare import in_turns
 from qa_backends.measure.benchmark.contestants import EQUAL
 from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES
 from qa_backends.measure.results.card import CARD_FAMILY
 from qa_backends.measure.results.document import lacking, markdown, unbroken
 from qa_backends.measure.results.report import EARLIER, SPEED_HEAD, fastest_of, named, speed_cells
 from qa_backends.measure.results.shipped import measured_on_current_weights
-from qa_backends.measure.timing.statistics import speed_up
 from qa_backends.paths import AMD, AVX2, BENCHMARK, INTEL, measured_on
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ def _times_the_pipeline(benchmark: Benchmark, tokens: int | None, batch: int | N
     if not able or not pipelines:
         raise lacking(f"a backend and the pipeline at {tokens or 'mixed'} tokens")
     best, theirs = (max(of, key=_pace) for of in (able, pipelines))
-    ratio = None
-    if best.blocks == theirs.blocks:  # they took turns
-        ratio = speed_up(theirs.samples_ms.wholes(), best.samples_ms.wholes(), best.blocks, among=len(able))
+    ratio = in_turns(theirs, best, among=len(able))
     return f"{unbroken(str(ratio or f'{_pace(best) / _pace(theirs):.1f}×'))}<br>{named(best)}"
 
 

@@ -33,7 +33,7 @@ ONCE_SHOWN = """async (filled, before) => {
   function shown() {
     const boxes = [...document.querySelectorAll('#qa-backends input')]; // none where the choices are folded
     const right = boxes.every(each => each.checked === backends.includes(each.name));
-    return right && document.querySelector('#qa-options > button').textContent.includes(said);
+    return right && document.querySelector('#qa-options > button')?.textContent.includes(said);
   }
   for (let tries = 0; tries < 100 && !shown(); tries++) await new Promise(done => setTimeout(done, 50));
   return ticket;

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from qa_backends import catalog
-from qa_backends.commands import asking, building, caching, measuring, recommending, serving, training
+from qa_backends.commands import asking, benchmarking, building, caching, measuring, recommending, serving, training
 from qa_backends.commands.terminal import errors, watched
 from qa_backends.errors import InputError, QAError
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for commands in (asking, measuring, recommending, building, serving):
+for commands in (asking, measuring, benchmarking, recommending, building, serving):
     app.add_typer(commands.app)
 app.add_typer(training.app, name="train")
 app.add_typer(caching.app, name="cache")

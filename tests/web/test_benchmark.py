@@ -11,7 +11,7 @@ import pytest
 from measure.invented import MACHINE, benchmark, benchmark_record
 from typer.testing import CliRunner
 
-from qa_backends.commands import measuring
+from qa_backends import cli
 from qa_backends.engines.fake import Fake
 from qa_backends.measure.benchmark import sweep as module
 from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, PIPELINE, BenchmarkPlan
@@ -74,7 +74,7 @@ def type_in(command: str) -> int:
     """Runs the printed line; gives its exit code."""
     words = shlex.split(command)
     assert words[:4] == ["python", "-m", "qa_backends", "bench"]
-    return CliRunner().invoke(measuring.app, words[3:]).exit_code
+    return CliRunner().invoke(cli.app, words[3:]).exit_code
 
 
 @pytest.mark.parametrize("other", CHOSEN.values(), ids=CHOSEN)

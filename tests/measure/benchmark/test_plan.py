@@ -73,7 +73,7 @@ def test_a_backend_named_twice_is_measured_once() -> None:
 
 
 def test_the_command_repeats_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qa_backends.commands import measuring
+    from qa_backends import cli
 
     plan = replace(SMALL, lengths=(32, 128), batches=(1, 8), mixed=True, reference="hf-pipeline", seconds=2.5)
     seen: list[BenchmarkPlan] = []
@@ -85,5 +85,5 @@ def test_the_command_repeats_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "sweep", spy)
     words = shlex.split(plan.command())
     assert words[:4] == ["python", "-m", "qa_backends", "bench"]
-    CliRunner().invoke(measuring.app, words[3:])
+    CliRunner().invoke(cli.app, words[3:])
     assert seen == [plan]

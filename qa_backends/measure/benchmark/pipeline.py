@@ -28,18 +28,20 @@ class LoadedPipeline:
         """The artefact of the backend whose weights it runs is the checkpoint itself."""
         import torch
         from transformers import AutoTokenizer, pipeline
-        from transformers.utils import logging as said
+        from transformers.utils import logging as of_transformers
 
         self._settings = settings
         make: Any = pipeline  # its many overloads do not fit what they describe
         tokenizers: Any = AutoTokenizer  # transformers leaves it untyped
         parts = {"model": load_model(checkpoint), "tokenizer": tokenizers.from_pretrained(checkpoint)}
-        before = said.get_verbosity()
-        said.set_verbosity(logging.ERROR)  # or it says on which device it is, in the middle of a command's output
+        before = of_transformers.get_verbosity()
+        of_transformers.set_verbosity(
+            logging.ERROR
+        )  # or it says on which device it is, in the middle of a command's output
         try:
             self._pipeline: Any = make("question-answering", **parts, device=device)
         finally:
-            said.set_verbosity(before)
+            of_transformers.set_verbosity(before)
         self.ran = Ran(
             device=torch.cuda.get_device_name() if device == "cuda" else "CPU",
             provider="transformers pipeline, PyTorch",

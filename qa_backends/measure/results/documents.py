@@ -10,7 +10,7 @@ from qa_backends.measure.results.document import markdown, with_table
 from qa_backends.measure.results.files import read_benchmark, read_long_texts, read_overhead
 from qa_backends.measure.results.long_texts import long_texts_table
 from qa_backends.measure.results.processors import ELSEWHERE, table_elsewhere
-from qa_backends.measure.results.report import table
+from qa_backends.measure.results.report import table, unstable_of
 from qa_backends.measure.results.summary import summary
 from qa_backends.paths import ASSETS, BENCHMARK, LADDER, LONG_TEXTS, MODELS, OVERHEAD, THROUGHPUT
 
@@ -68,7 +68,7 @@ def published_table(benchmark: Benchmark) -> str:
     return (
         f"{markdown(head, lines)}\n\nOurs: whole answers, tokenising and decoding included, one at a time, on "
         f"{benchmark.machine.sentence(records[0].device)}; ratios of medians with 95 % intervals. "
-        f"{sum(each.unstable for each in records)} of {len(records)} measurements were unstable. The weights are "
+        f"{unstable_of(benchmark)} measurements were unstable. The weights are "
         "random: a shape's time does not hang on them, and nothing is said of what they answer. The hardware differs, "
         "and the precision may: compare the steps, not the milliseconds."
     )

@@ -14,7 +14,7 @@ from qa_backends.measure.benchmark.contestants import EQUAL
 from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES
 from qa_backends.measure.results.card import CARD_FAMILY
 from qa_backends.measure.results.document import lacking, markdown, unbroken
-from qa_backends.measure.results.report import EARLIER, SPEED_HEAD, fastest_of, named, speed_cells
+from qa_backends.measure.results.report import EARLIER, SPEED_HEAD, fastest_of, named, speed_cells, unstable_of
 from qa_backends.measure.results.shipped import measured_on_current_weights
 from qa_backends.paths import AMD, AVX2, BENCHMARK, INTEL, measured_on
 
@@ -59,8 +59,7 @@ def reached(benchmarks: Sequence[Benchmark]) -> str:
         what = f"{tokens} tokens, {'one by one' if batch == 1 else f'batches of {batch}'}"
         lines.append([what, f"{aim}×", *(_times_the_pipeline(each, tokens, batch) for each in benchmarks)])
     lines.append(["mixed lengths", f"{MIXED_AIM}×", *(_times_the_pipeline(each, None) for each in benchmarks)])
-    shaky = [f"{sum(row.unstable for row in each.rows)} of {len(each.rows)}" for each in benchmarks]
-    lines.append(["unstable measurements", "", *shaky])
+    lines.append(["unstable measurements", "", *map(unstable_of, benchmarks)])
     table = markdown(head, lines)
     marks = f" Those marked{EARLIER} were measured before other weights were made that ship now."
     return (

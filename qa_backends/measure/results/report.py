@@ -104,12 +104,16 @@ def fastest_of(benchmark: Benchmark) -> str:
     if not ours or not pipelines:
         raise lacking(f"a backend and the pipeline at {SHOWN_AT} tokens")
     best = min(ours, key=lambda each: each.p50_ms)
-    shaky = sum(each.unstable for each in benchmark.rows)
     return (
         f"On {benchmark.machine.sentence(best.device)}, {named(best)} has the lowest median at {SHOWN_AT} tokens, "
         f"{best.p50_ms:.1f} ms, where transformers' pipeline takes {pipelines[0].p50_ms:.1f} ms. {_mixed(benchmark)}"
-        f"{shaky} of {len(benchmark.rows)} measurements were unstable{_absent(benchmark)}."
+        f"{unstable_of(benchmark)} measurements were unstable{_absent(benchmark)}."
     )
+
+
+def unstable_of(benchmark: Benchmark) -> str:
+    """As in "115 of 257", its measurements."""
+    return f"{sum(each.unstable for each in benchmark.rows)} of {len(benchmark.rows)}"
 
 
 def _absent(benchmark: Benchmark) -> str:
@@ -146,7 +150,6 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
     tools = [f"{name.removesuffix('-gpu')} {versions[name]}" for name in TOOLS if name in versions]
     runs = min(each.runs for each in records if each.batch == 1)
     furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
-    shaky = sum(each.unstable for each in benchmark.rows)
     notes = [
         f"{data_sets()}; threshold {thresholds()}, 95 % bootstrap intervals, differences paired; answered on "
         f"{answered_on(records)}.",
@@ -158,7 +161,7 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
         f"Measured on {machine.sentence(records[0].device)}; {', '.join(tools)}. "
         f"By itself and beside the others the medians differ most for `{furthest.name}`: "
         f"{furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
-        f"{shaky} of {len(benchmark.rows)} measurements were unstable.",
+        f"{unstable_of(benchmark)} measurements were unstable.",
         _mixed(benchmark).strip(),
     ]
     return "\n".join(f"- {each}" for each in notes if each)

@@ -14,6 +14,10 @@ EXAMPLES = ASSETS / "examples.json"
 OWN_QUESTIONS = ASSETS / "questions.json"
 EVERYDAY_QUESTIONS = ASSETS / "questions-2.json"
 CALIBRATION = ASSETS / "calibration.json"
+WRITTEN = ASSETS / "training" / "written.json"
+"""Texts of many kinds and questions about them, to train on; written for the project, as those above, and apart."""
+WRITTEN_HELD_OUT = WRITTEN.with_stem("written-held-out")
+"""Of the same writing, kept apart to choose by: nothing is trained on them."""
 SHAPES = ASSETS / "shapes.json"
 STYLE = ASSETS / "style.css"
 FRAME = ASSETS / "frame.css"
@@ -41,6 +45,7 @@ RECORDED = RESULTS / "recorded.json"
 SERVING = RESULTS / "serving-cpu.json"
 TECHNIQUES = RESULTS / "techniques.json"
 DISTILLATION = RESULTS / "distillation.json"
+WRITTEN_TEXTS = RESULTS / "written-texts.json"
 
 
 def cache_root() -> Path:

@@ -156,14 +156,37 @@ def intact(folder: Path) -> bool:
 
 def file_hash(path: Path) -> str:
     """SHA-256 of the file, in hex. A file that has not changed since, by its size and time, is not read again."""
+    return _hash_of(path.resolve(), _state(path))
+
+
+def shapes_hash(checkpoint: Path) -> str:
+    """SHA-256, in hex, over what the time of a checkpoint's answers hangs on: its kind of model, and each weight's
+    name, type and shape. Weights that are trained on keep it. Only the file's head is read, once."""
+    return _hash_of_shapes(checkpoint.resolve(), _state(checkpoint / WEIGHTS))
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    """What changes when a file does."""
     state = path.stat()
-    return _hash_of(path.resolve(), state.st_ino, state.st_size, state.st_mtime_ns)
+    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 @cache
-def _hash_of(path: Path, _inode: int, _size: int, _changed: int) -> str:
+def _hash_of(path: Path, _state: tuple[int, int, int]) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@cache
+def _hash_of_shapes(checkpoint: Path, _state: tuple[int, int, int]) -> str:
+    from safetensors import safe_open
+
+    whole = hashlib.sha256(f"{read_config(checkpoint)['model_type']}\n".encode())
+    with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
+        for name in sorted(weights.keys()):
+            part = weights.get_slice(name)
+            whole.update(f"{name} {part.get_dtype()} {part.get_shape()}\n".encode())
+    return whole.hexdigest()
 
 
 def content_hash(checkpoint: Path) -> str:

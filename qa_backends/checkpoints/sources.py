@@ -12,7 +12,15 @@ from qa_backends.checkpoints.cache import ensure, find
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.hub import Fetched, fetch, noted
 from qa_backends.checkpoints.manifest import NAME as MANIFEST
-from qa_backends.checkpoints.manifest import PACKAGES, content_hash, file_hash, manifest_of, read_manifest, versions_of
+from qa_backends.checkpoints.manifest import (
+    PACKAGES,
+    content_hash,
+    file_hash,
+    manifest_of,
+    read_manifest,
+    shapes_hash,
+    versions_of,
+)
 from qa_backends.checkpoints.packing import pack_checkpoint, write_tokenizer
 from qa_backends.errors import ArtefactError
 
@@ -127,11 +135,23 @@ def local_folder(source: Source) -> Path:
 
 def weights_hash(source: Source) -> str | None:
     """What identifies the checkpoint's weights in results; ``None`` where they would have to be downloaded to know."""
+    folder = _at_hand(source)
+    return None if folder is None else read_manifest(folder).files[WEIGHTS]
+
+
+def shapes_of_weights(source: Source) -> str | None:
+    """What identifies the shapes of the checkpoint's weights, see ``shapes_hash``; ``None`` where they are not at
+    hand."""
+    folder = _at_hand(source)
+    return None if folder is None else shapes_hash(folder)
+
+
+def _at_hand(source: Source) -> Path | None:
+    """The checkpoint's folder, where it is ready and whole."""
     own = source.folder is not None and source.contents is None
     if own and source.folder and not ((source.folder / WEIGHTS).is_file() and (source.folder / MANIFEST).is_file()):
         return None
-    folder = ready(source)
-    return None if folder is None else read_manifest(folder).files[WEIGHTS]
+    return ready(source)
 
 
 def with_tokenizer(checkpoint: Path, progress: Progress) -> Path:

@@ -64,6 +64,11 @@ Join = Annotated[
 Misplaced = Annotated[
     float, typer.Option("--misplaced", min=0.0, max=1.0, help="Share asked of another paragraph: unanswerable.")
 ]
+MoreData = Annotated[
+    Path | None,
+    typer.Option("--also", help="More SQuAD-format questions, of other kinds of text, learned by their labels alone."),
+]
+Times = Annotated[int, typer.Option("--also-times", min=1, help="How often a pass holds each of --also.")]
 
 
 def asked_about(held_out: Sequence[Question], also: Sequence[str] | None) -> dict[str, Sequence[Question]]:
@@ -123,12 +128,14 @@ def of_a_run(
         cut: Cut = 0.0,
         join: Join = 0.0,
         misplaced: Misplaced = 0.0,
+        also: MoreData = None,
+        also_times: Times = 1,
         device: Device = None,
     ) -> Chosen:
         device, changes = pick_device(device), Changes(swaps, lower_case, cut, join, misplaced)
         run = RunSettings(
             out, passes, learning_rate, batch_tokens, seed, device, ema, dropout, freeze_embeddings, changes,
-            precision or faster_precision(device),
+            precision or faster_precision(device), also, also_times,
         )  # fmt: skip
         return Chosen(run, data, hold_out, hold_out_seed)
 

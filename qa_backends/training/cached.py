@@ -34,7 +34,8 @@ ENDS = ("start", "end")
 
 
 class CachedLogits:
-    """Start and end logits ``[n, seq_len]`` of a batch of the windows that the file was made of.
+    """Start and end logits ``[n, seq_len]`` of a batch of the windows that the file was made of; of those that are not
+    taught, some other window's, which nobody learns.
 
     The ``HIGHEST`` are the teacher's in half precision. The other tokens share evenly what probability was left, at
     the temperature of distillation.
@@ -48,8 +49,9 @@ class CachedLogits:
         return start, end
 
     def _spread(self, end: str, batch: Batch) -> torch.Tensor:
+        numbers = batch.numbers * batch.taught.cpu()
         places, logits, rest = (
-            self._kept[f"{end}.{part}"][batch.numbers].to(batch.start.device) for part in ("places", "logits", "rest")
+            self._kept[f"{end}.{part}"][numbers].to(batch.start.device) for part in ("places", "logits", "rest")
         )
         seq_len = batch.inputs["input_ids"].shape[1]
         width = max(seq_len, int(places.max()) + 1)  # the least of a window of few tokens stand on padding

@@ -37,6 +37,7 @@ class Example:
 
     ``start`` and ``end`` (inclusive) are 0, the token that stands for "no answer", where the piece holds none.
     ``length`` counts the window's tokens, its frame included; ``number`` is the window's among those it was made with.
+    One that is not ``taught`` is learned by its labels alone, whoever else teaches.
     """
 
     question: Tokens
@@ -45,6 +46,7 @@ class Example:
     end: int
     length: int
     number: int
+    taught: bool = True
 
 
 def answer_tokens(offsets: IntArray, start: int, end: int) -> tuple[int, int] | None:
@@ -92,13 +94,14 @@ def hash_of(data: Sequence[Example]) -> str:
 class Batch:
     """Tensors of one step: ``inputs`` int64 ``[n, seq_len]`` by the model's argument names, labels int64 ``[n]``.
 
-    ``numbers`` are the windows', int64 ``[n]``, and ``windows`` they themselves, as an engine takes them; both on the
-    host.
+    ``taught``, bool ``[n]``, says of which windows a teacher's logits count. ``numbers`` are the windows', int64
+    ``[n]``, and ``windows`` they themselves, as an engine takes them; both on the host.
     """
 
     inputs: dict[str, torch.Tensor]
     start: torch.Tensor
     end: torch.Tensor
+    taught: torch.Tensor
     numbers: torch.Tensor
     windows: Windows
 
@@ -107,7 +110,8 @@ class Batch:
 
     def to(self, device: str) -> Batch:
         inputs = {name: each.to(device) for name, each in self.inputs.items()}
-        return Batch(inputs, self.start.to(device), self.end.to(device), self.numbers, self.windows)
+        start, end, taught = (each.to(device) for each in (self.start, self.end, self.taught))
+        return Batch(inputs, start, end, taught, self.numbers, self.windows)
 
 
 def epoch_order(lengths: Sequence[int], *, max_tokens: int, seed: int) -> list[list[int]]:
@@ -160,7 +164,8 @@ def collate(together: Sequence[Example], tokenizer: SubwordTokenizer) -> Batch:
         inputs["token_type_ids"] = padded(windows.token_type_ids, 0)
     start = torch.tensor([each.start for each in together])
     end = torch.tensor([each.end for each in together])
-    return Batch(inputs, start, end, torch.tensor([each.number for each in together]), windows)
+    taught = torch.tensor([each.taught for each in together])
+    return Batch(inputs, start, end, taught, torch.tensor([each.number for each in together]), windows)
 
 
 def stream(

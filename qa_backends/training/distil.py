@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qa_backends.training.model import span_loss
+from qa_backends.training.model import span_losses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,15 +40,17 @@ class Teacher:
 
 
 def logits_loss(student: Logits, teacher: Logits, batch: Batch) -> torch.Tensor:
-    """``LABEL_SHARE`` of the labels' loss, and for the rest the mean divergence of starts and ends."""
+    """``LABEL_SHARE`` of the labels' loss, and for the rest the divergence of starts and ends; of windows that are not
+    taught, the labels' loss alone; mean of windows."""
     starts, ends = zip(student, teacher, strict=True)
     padding = batch.inputs["attention_mask"] == 0
     distilled = (divergence(*starts, padding) + divergence(*ends, padding)) / 2
-    return LABEL_SHARE * span_loss(student, batch) + (1 - LABEL_SHARE) * distilled
+    by_teacher = (1 - LABEL_SHARE) * batch.taught
+    return ((1 - by_teacher) * span_losses(student, batch) + by_teacher * distilled).mean()
 
 
 def divergence(student: torch.Tensor, teacher: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
-    """Kullback-Leibler divergence of the student's distribution over real tokens from the teacher's, mean of windows.
+    """Kullback-Leibler divergence of the student's distribution over real tokens from the teacher's, ``[n]``.
 
     Logits are ``[n, seq_len]``, ``padding`` is bool of that shape. Both distributions are softened by ``TEMPERATURE``;
     its square makes up for the smaller gradients.
@@ -57,7 +59,7 @@ def divergence(student: torch.Tensor, teacher: torch.Tensor, padding: torch.Tens
 
     one = log_softmax(student.float().masked_fill(padding, LOWEST_LOGIT) / TEMPERATURE, dim=-1)
     other = log_softmax(teacher.float().masked_fill(padding, LOWEST_LOGIT) / TEMPERATURE, dim=-1)
-    return kl_div(one, other, log_target=True, reduction="batchmean") * TEMPERATURE**2
+    return kl_div(one, other, log_target=True, reduction="none").sum(dim=-1) * TEMPERATURE**2
 
 
 def hidden_loss(student: Sequence[torch.Tensor], teacher: Sequence[torch.Tensor], batch: Batch) -> torch.Tensor:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from qa_backends.contract import DEFAULT_SETTINGS
@@ -32,9 +34,13 @@ class Epochs:
         *,
         seed: int,
         reads: ReaderSettings = DEFAULT_SETTINGS,
+        also: Sequence[Question] = (),
+        also_times: int = 1,
     ) -> None:
-        """``reads`` says how long the model's windows are."""
+        """``reads`` says how long the model's windows are; ``also`` and ``also_times`` are those of ``RunSettings``."""
         self._reads = reads
+        self._also = also
+        self._also_times = also_times
         self._questions = questions
         self._tokenizer = tokenizer
         self._changes = changes
@@ -47,12 +53,18 @@ class Epochs:
         self._examples: list[Example] = []
 
     def __call__(self, number: int) -> list[Example]:
-        """The windows of an epoch; those of the last that was asked for are kept."""
+        """The windows of an epoch, those of ``also`` last; those of the last epoch that was asked for are kept."""
         number = 0 if self._changes == UNCHANGED else number
         if number != self._number:
-            self._examples = examples(self.questions(number), self._tokenizer, self._reads)
+            self._examples = examples(self.questions(number), self._tokenizer, self._reads) + self._untaught
             self._number = number
         return self._examples
+
+    @cached_property
+    def _untaught(self) -> list[Example]:
+        """The windows of ``also``, which are the same in every epoch."""
+        found = examples(self._also, self._tokenizer, self._reads)
+        return [replace(each, taught=False) for each in found] * self._also_times
 
     def questions(self, number: int) -> list[Question]:
         """The questions of an epoch, swapped ones last."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
 from qa_backends.reader.tokens import SubwordTokenizer
+from qa_backends.squad import read_squad
 from qa_backends.training.cached import cached
 from qa_backends.training.data import hash_of, steps_of, stream
 from qa_backends.training.distil import Teacher
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 class Material:
     """The batches of one run, always the same ones, cut as its model reads them.
 
-    Making it begins the run: what is drawn at random comes after.
+    Making it begins the run: what is drawn at random comes after. Raises InputError where the file of the run's
+    further questions cannot be read.
     """
 
     def __init__(self, questions: Sequence[Question], tokenizer_from: Path, run: RunSettings, on_step: OnStep) -> None:
@@ -40,7 +42,10 @@ class Material:
         self._on_step = on_step
         config = read_config(tokenizer_from)
         reads = architecture_of(config).reads(config)
-        self._epochs = Epochs(questions, self.tokenizer, run.changes, seed=run.seed, reads=reads)
+        also = read_squad(run.also) if run.also else ()
+        self._epochs = Epochs(
+            questions, self.tokenizer, run.changes, seed=run.seed, reads=reads, also=also, also_times=run.also_times
+        )
         self.steps = self.steps_of(run.passes)
 
     def steps_of(self, passes: float) -> int:
@@ -97,9 +102,10 @@ class Material:
         logits_of = teaching.logits_of(run.device, run.precision)
         if teaching.kept is None:
             return Teacher(logits_of)
+        taught = [each for each in self._epochs(0) if each.taught]
         return Teacher(
             cached(
-                teaching.kept, logits_of, self._epochs(0), self.tokenizer, of=teaching.name,
+                teaching.kept, logits_of, taught, self.tokenizer, of=teaching.name,
                 max_tokens=run.max_tokens, device=run.device, on_step=self._on_step,
             )
         )  # fmt: skip

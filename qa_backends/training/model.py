@@ -98,8 +98,16 @@ def showing(model: PreTrainedModel, device: str, precision: str) -> Callable[[Ba
 
 
 def span_loss(logits: Logits, batch: Batch) -> torch.Tensor:
-    """Mean cross-entropy of the two positions; logits are ``[n, seq_len]``."""
+    """Mean cross-entropy of the two positions, mean of windows; logits are ``[n, seq_len]``."""
+    return span_losses(logits, batch).mean()
+
+
+def span_losses(logits: Logits, batch: Batch) -> torch.Tensor:
+    """Mean cross-entropy of the two positions, ``[n]``; logits are ``[n, seq_len]``."""
     from torch.nn.functional import cross_entropy
 
-    start, end = logits
-    return (cross_entropy(start.float(), batch.start) + cross_entropy(end.float(), batch.end)) / 2
+    start, end = (
+        cross_entropy(each.float(), labels, reduction="none")
+        for each, labels in zip(logits, (batch.start, batch.end), strict=True)
+    )
+    return (start + end) / 2

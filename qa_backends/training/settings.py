@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qa_backends.errors import InputError
 from qa_backends.limits import has_bf16
@@ -70,7 +70,9 @@ class RunSettings:
     """What a person chooses: the run's folder, ``passes`` over the questions, how to step, and on which device.
 
     ``max_tokens`` bounds the tokens of a step, padding included. ``dropout`` is the share of hidden values and of
-    attention that is left out at random; ``precision`` is one of ``PRECISIONS``.
+    attention that is left out at random; ``precision`` is one of ``PRECISIONS``. ``also`` is a SQuAD-format file of
+    questions that every epoch holds ``also_times`` besides, unchanged, and that are learned by their labels alone: a
+    teacher that never saw texts of their kind would teach its own errors.
     """
 
     folder: Path
@@ -84,6 +86,8 @@ class RunSettings:
     freeze_embeddings: bool = True
     changes: Changes = UNCHANGED
     precision: str = FP32
+    also: Path | None = None
+    also_times: int = 1
 
     def __post_init__(self) -> None:
         """Raises InputError for a precision that there is not."""
@@ -95,5 +99,5 @@ class RunSettings:
 
     def facts(self) -> dict[str, object]:
         """What of it decides the result, for manifests and notes."""
-        chosen = asdict(self)
+        chosen: dict[str, Any] = asdict(self) | {"also": self.also.name if self.also else None}
         return {key: value for key, value in chosen.items() if key not in ("folder", "device")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from urllib.parse import quote_plus
 
 import pytest
 from helpers import QUESTION, TEXT
@@ -75,6 +76,7 @@ def test_a_folder_a_second_one_under_its_name_and_a_refused_one(
     page.reload()
     page.wait_for_selector("#qa-options > button:has-text('Baseline + Baseline, fused, FP16 · mine · CPU')")
     assert asked(page, QUESTION) == own_answer(runtime, QUESTION), "asked of what the link names"
+    page.wait_for_function("asked => location.href.includes(asked)", arg=quote_plus(QUESTION))
     another = open_page(f"?{page.url.partition('?')[2]}")
     another.wait_for_selector(f"#qa-result:has-text('measured here') h2:has-text('{QUESTION}')")
     assert another.locator("#qa-result .qa-name b").all_inner_texts() == ["Baseline", "Baseline, fused, FP16"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,6 +75,15 @@ def test_the_loss_by_kept_logits_is_that_by_live_ones(tiny: Path, tmp_path: Path
     by_live = Teacher(teacher).loss(student, batch)
     by_kept = Teacher(keep(tmp_path / "teacher.safetensors", teacher, data=DATA[:8])).loss(student, batch)
     torch.testing.assert_close(by_kept, by_live, atol=0, rtol=0.1)
+
+
+def test_windows_that_are_not_taught_need_no_kept_logits(tmp_path: Path) -> None:
+    kept = keep(tmp_path / "teacher.safetensors", exact, data=DATA[:4])
+    untaught = [replace(each, taught=False) for each in DATA[4:9]]  # of higher numbers than the file has windows
+    batch = collate([untaught[0], *DATA[:4], *untaught[1:]], TOKENIZER)
+    taught = collate(DATA[:4], TOKENIZER)
+    for mixed, alone in zip(kept(batch), kept(taught), strict=True):
+        torch.testing.assert_close(mixed[1:5, : alone.shape[1]], alone)
 
 
 def test_what_is_kept_is_not_computed_again(tiny: Path, tmp_path: Path) -> None:

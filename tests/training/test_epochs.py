@@ -36,6 +36,17 @@ def test_every_epoch_is_changed_anew_and_comes_again_for_the_same_seed() -> None
     assert Epochs(QUESTIONS, TOKENIZER, NOISY, seed=2).questions(0) != epochs.questions(0)
 
 
+def test_further_questions_stand_behind_as_often_as_was_asked_unchanged_and_untaught() -> None:
+    learned, also = QUESTIONS[:60], QUESTIONS[60:]
+    epochs = Epochs(learned, TOKENIZER, NOISY, seed=1, also=also, also_times=3)
+    without = Epochs(learned, TOKENIZER, NOISY, seed=1)
+    for number in (0, 1):
+        found, own = epochs(number), without(number)
+        assert ids_and_labels(found[: len(own)]) == ids_and_labels(own) and all(each.taught for each in own)
+        assert ids_and_labels(found[len(own) :]) == 3 * ids_and_labels(examples(also, TOKENIZER))
+        assert not any(each.taught for each in found[len(own) :])
+
+
 def test_swapped_questions_come_on_top() -> None:
     found = Epochs(QUESTIONS, TOKENIZER, Changes(swaps=7), seed=1).questions(0)
     assert found[: len(QUESTIONS)] == QUESTIONS

@@ -122,6 +122,22 @@ def test_a_teacher_is_learned_from_with_a_tenth_of_the_labels(tiny: Path, tmp_pa
         train_tiny(tiny, tmp_path / "both", by_both.append, teaching=Teaching(tiny))
 
 
+def test_further_questions_are_learned_by_their_labels_whoever_teaches(tiny: Path, tmp_path: Path) -> None:
+    also = tmp_path / "also.json"
+    also.write_bytes(OWN_QUESTIONS.read_bytes())
+    seen: list[StepReport] = []
+    run = {"passes": 1, "also": also, "also_times": 2, "learning_rate": 1e-9, "max_tokens": 10**6}
+    train_tiny(tiny, tmp_path / "labels", seen.append, **run)
+    train_tiny(tiny, tmp_path / "taught", seen.append, **run, teaching=Teaching(tiny))
+    of_all = 2 * len(read_squad(also))
+    share = (of_all + LABEL_SHARE * len(QUESTIONS)) / (of_all + len(QUESTIONS))
+    assert seen[1].loss == pytest.approx(share * seen[0].loss, rel=0.05), "the teacher itself has nothing to teach"
+    with pytest.raises(InputError, match="other settings"):
+        train_tiny(tiny, tmp_path / "labels", seen.append, **run | {"also_times": 1})
+    with pytest.raises(InputError, match=r"nowhere\.json cannot be read"):
+        train_tiny(tiny, tmp_path / "other", seen.append, also=tmp_path / "nowhere.json")
+
+
 def test_a_folder_holds_one_set_of_questions(tiny: Path, tmp_path: Path) -> None:
     """As many others, or the same with other answers, are not what was stopped."""
     train_tiny(tiny, tmp_path / "run", lambda _: None, passes=1)

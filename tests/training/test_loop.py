@@ -62,7 +62,7 @@ def kill_after(count: int, patch: pytest.MonkeyPatch) -> None:
 def train_a_little(folder: Path, *, learning_rate: float = 0.1, ema: float = 0.5) -> tuple[torch.Tensor, list[int]]:
     """Three steps of three weights, with noise: what became of the weights' average, and which steps were done."""
     weights = torch.nn.Parameter(torch.tensor([1.0, -2.0, 3.0]))
-    batch = Batch({}, torch.zeros(1), torch.zeros(1), torch.zeros(1), WINDOWS)
+    batch = Batch({}, torch.zeros(1), torch.zeros(1), torch.ones(1), torch.zeros(1), WINDOWS)
     done: list[int] = []
     train(
         {"weights": weights},

@@ -93,6 +93,7 @@ def record_of(at: AtPoint, entry: Entry, facts: Facts) -> BenchmarkRecord:
             forward=tuple(round(1000 * each.forward_s, 4) for each in times),
             decode=tuple(round(1000 * each.decode_s, 4) for each in times),
         ),
+        shapes=facts.shapes,
     )
 
 

@@ -13,7 +13,16 @@ from qa_backends.measure.results.document import lacking, markdown
 from qa_backends.measure.results.files import read_techniques
 from qa_backends.measure.results.shipped import quality_in
 from qa_backends.measure.timing.statistics import signed
-from qa_backends.paths import ACCURACY, ACCURACY_AVX2, DISTILLATION, TECHNIQUES
+from qa_backends.paths import (
+    ACCURACY,
+    ACCURACY_AVX2,
+    DISTILLATION,
+    TECHNIQUES,
+    WRITTEN,
+    WRITTEN_HELD_OUT,
+    WRITTEN_TEXTS,
+)
+from qa_backends.squad import read_squad
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +52,8 @@ def card() -> str:
     parts = [quality_table(ACCURACY), quality_elsewhere(), rounding(), CONFIDENCE, confidence_table()]
     parts.append(techniques_table("What techniques of training are worth", read_techniques(TECHNIQUES)))
     parts.append(techniques_table("What the teacher of `distilled` is worth", read_techniques(DISTILLATION)))
+    parts.append(written())
+    parts.append(techniques_table("What the written texts are worth", read_techniques(WRITTEN_TEXTS)))
     return "\n\n".join(parts)
 
 
@@ -134,7 +145,21 @@ def confidence_table() -> str:
 
 def _title(data: str) -> str:
     """What people call a set that ships or is known, by its file's name; others by that."""
-    return {DATA_FILES[name]: title for name, title in TITLES.items()}.get(data, data)
+    titles = {DATA_FILES[name]: title for name, title in TITLES.items()}
+    return (titles | {WRITTEN_HELD_OUT.name: "held-out written texts"}).get(data, data)
+
+
+def written() -> str:
+    """How many texts ship to be trained on, and to choose by; and which checkpoints learned them."""
+    learned, held_out = (_counts(file) for file in (WRITTEN, WRITTEN_HELD_OUT))
+    return f"Written texts: {learned}, to learn besides, and {held_out}, held out to choose by."
+
+
+def _counts(file: Path) -> str:
+    """As in "700 texts with 6,500 questions, 2,700 of them unanswerable"."""
+    questions = read_squad(file)
+    texts, without = len({each.context for each in questions}), sum(not each.answers for each in questions)
+    return f"{texts:,} texts with {len(questions):,} questions, {without:,} of them unanswerable"
 
 
 def techniques_table(what: str, compared: Techniques) -> str:

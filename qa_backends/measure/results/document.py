@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from qa_backends.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 BEGIN = "<!-- measured: written by `python -m qa_backends report` -->"
 END = "<!-- /measured -->"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """As in "one, two and three"; empty of none."""
+    *others, last = parts or [""]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def unbroken(cell: str) -> str:

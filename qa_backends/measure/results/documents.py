@@ -11,6 +11,7 @@ from qa_backends.measure.results.files import read_benchmark, read_long_texts, r
 from qa_backends.measure.results.long_texts import long_texts_table
 from qa_backends.measure.results.processors import ELSEWHERE, table_elsewhere
 from qa_backends.measure.results.report import table, unstable_of
+from qa_backends.measure.results.shipped import benchmark_in
 from qa_backends.measure.results.summary import summary
 from qa_backends.paths import ASSETS, BENCHMARK, LADDER, LONG_TEXTS, MODELS, OVERHEAD, THROUGHPUT
 
@@ -29,11 +30,11 @@ def refreshed() -> dict[Path, str]:
     """What the project's documents should say, from the results that ship.
 
     Raises:
-        InputError: the results lack what is shown, or are of other weights than those that ship; or a document has no
+        InputError: the results lack what is shown, or are of other shapes than those that ship; or a document has no
             place for it.
     """
-    usual = read_benchmark(BENCHMARK)
-    elsewhere = [(read_benchmark(file), note) for file, note in ELSEWHERE.items()]
+    usual = benchmark_in(BENCHMARK)
+    elsewhere = [(benchmark_in(file), note) for file, note in ELSEWHERE.items()]
     processors = [
         f"## {usual.machine.processor}\n\n{table(usual, read_overhead(OVERHEAD))}",
         long_texts_table(read_long_texts(LONG_TEXTS)),

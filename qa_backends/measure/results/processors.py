@@ -1,7 +1,7 @@
 """What was measured on each kind of processor, and what the best backends reach there.
 
-Weights are made anew more often than a processor of every kind is at hand. What was measured of earlier weights still
-tells how engines compare there, so it stays, and is marked.
+Weights are made anew more often than a processor of every kind is at hand. What was measured of weights of the same
+shapes stands; what was measured of others still tells how engines compare there, so it stays too, and is marked.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ from qa_backends.measure.benchmark.contestants import EQUAL
 from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES
 from qa_backends.measure.results.card import CARD_FAMILY
 from qa_backends.measure.results.document import lacking, markdown, unbroken
-from qa_backends.measure.results.report import EARLIER, SPEED_HEAD, fastest_of, named, speed_cells, unstable_of
-from qa_backends.measure.results.shipped import measured_on_current_weights
+from qa_backends.measure.results.report import (
+    EARLIER,
+    SPEED_HEAD,
+    fastest_of,
+    named,
+    of_earlier_weights,
+    speed_cells,
+    unstable_of,
+)
+from qa_backends.measure.results.shipped import of_current_shapes
 from qa_backends.paths import AMD, AVX2, BENCHMARK, INTEL, measured_on
 
 if TYPE_CHECKING:
@@ -61,7 +69,7 @@ def reached(benchmarks: Sequence[Benchmark]) -> str:
     lines.append(["mixed lengths", f"{MIXED_AIM}×", *(_times_the_pipeline(each, None) for each in benchmarks)])
     lines.append(["unstable measurements", "", *map(unstable_of, benchmarks)])
     table = markdown(head, lines)
-    marks = f" Those marked{EARLIER} were measured before other weights were made that ship now."
+    marks = f" Those marked{EARLIER} were measured of weights of other shapes than those that ship now."
     return (
         f"{table}\n\nThe best is the fastest of those that lose at most {F1_FOR_AIMS:g} F1 on SQuAD against the "
         "baseline: by median runs, or of mixed lengths by questions a second, each asked in its best way. The interval "
@@ -92,7 +100,7 @@ def _pace(record: BenchmarkRecord) -> float:
 
 
 def _loses_little(record: BenchmarkRecord) -> bool:
-    """Whether the F1 on SQuAD, of these weights on that processor, was known to be near the baseline's."""
+    """Whether its F1 on SQuAD, on that processor, is known to be near the baseline's."""
     if record.name in REFERENCES or record.name == catalog.BASELINE:
         return record.name == catalog.BASELINE
     difference = record.quality.f1_difference if record.quality else None
@@ -110,12 +118,14 @@ def table_elsewhere(benchmark: Benchmark, note: str) -> str:
         [each for each in records if each.backend == name] for name in dict.fromkeys(each.backend for each in records)
     ]
     table = markdown(["backend", *SPEED_HEAD], [[named(each[0]), *speed_cells(each)] for each in own])
-    about = " ".join(filter(None, (fastest_of(benchmark), note))) + _of_earlier(benchmark)
+    about = (
+        " ".join(filter(None, (fastest_of(benchmark), note))) + _of_earlier(benchmark) + of_earlier_weights(benchmark)
+    )
     return f"## {benchmark.machine.processor}\n\n{about}\n\n{table}"
 
 
 def _of_earlier(benchmark: Benchmark) -> str:
-    """Of how many backends other weights were measured than those that ship, as a sentence."""
+    """Of how many backends other shapes were measured than those that ship, as a sentence."""
     names = {each.backend for each in benchmark.rows}
-    old = {each.backend for each in benchmark.rows if not measured_on_current_weights(each)}
-    return f" Other weights ship now of {len(old)} of these {len(names)}." if old else ""
+    old = {each.backend for each in benchmark.rows if not of_current_shapes(each)}
+    return f" Weights of other shapes ship now of {len(old)} of these {len(names)}." if old else ""

@@ -124,6 +124,7 @@ class BenchmarkRecord(OfBackend):
     ran: Ran
     blocks: Blocks
     samples_ms: Samples
+    shapes: str | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError where the samples of the parts and the blocks are not as many, or take no time."""
@@ -255,6 +256,7 @@ class LongText(OfBackend):
     p50_ms: Milliseconds
     peak_bytes: int | None
     machine: Machine
+    shapes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,17 @@ from qa_backends.measure.benchmark.contestants import ARRIVAL, EQUAL, ORDERS, SO
 from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES, SHOWN_AT, BenchmarkPlan
 from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, TITLES
 from qa_backends.measure.results.card import CARD_FAMILY
-from qa_backends.measure.results.document import lacking, markdown
-from qa_backends.measure.results.shipped import measured_on_current_weights, quality_in
-from qa_backends.paths import ACCURACY
+from qa_backends.measure.results.document import lacking, listed, markdown
+from qa_backends.measure.results.shipped import of_current_shapes, of_current_weights, quality_in
+from qa_backends.paths import ACCURACY, WRITTEN
 
 if TYPE_CHECKING:
     from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, LongText, Overhead, QualityRecord
 
 LENGTHS = BenchmarkPlan(family="").lengths
 """Of those measured, the lengths that documents show."""
-EARLIER = " (earlier weights)"
-"""What is said of a backend that was measured before those were made that ship."""
+EARLIER = " (earlier shapes)"
+"""What is said of a backend that was measured when its weights had other shapes than those that ship."""
 SPEED_HEAD = [*(f"{length} tokens, ms" for length in LENGTHS), "times as fast as the baseline", "questions/s"]
 TOOLS = ("torch", "onnxruntime-gpu", "onnxruntime")
 """The packages whose versions it shows, where they were installed."""
@@ -33,7 +33,7 @@ def table(benchmark: Benchmark, overhead: Overhead) -> str:
     """Quality, size, latency and throughput of each backend, and under it the machine and how it was measured.
 
     Raises:
-        InputError: the results lack what the table shows, or are of other weights than those that ship.
+        InputError: the results lack what the table shows, or are of other shapes than those that ship.
     """
     records = [each for each in benchmark.rows if each.order == EQUAL]
     head = ["backend", "same answer, SQuAD"]
@@ -60,10 +60,11 @@ def _cells(own: list[BenchmarkRecord]) -> list[str]:
 
 
 def checked(record: BenchmarkRecord) -> BenchmarkRecord:
-    """The record; raises InputError where it is of other weights than those that ship."""
-    if not measured_on_current_weights(record):
+    """The record; raises InputError where it is of other shapes than those that ship."""
+    if not of_current_shapes(record):
         raise InputError(
-            f"{record.backend} was measured on other weights. Measure again: python -m qa_backends bench --save …"
+            f"{record.backend} was measured of weights of other shapes. Measure again: python -m qa_backends bench "
+            "--save …"
         )
     return record
 
@@ -87,8 +88,17 @@ def speed_cells(own: list[BenchmarkRecord]) -> list[str]:
 
 
 def named(record: BenchmarkRecord | LongText) -> str:
-    """The backend, and whether it was measured of other weights than those that ship."""
-    return f"`{record.name}`{'' if measured_on_current_weights(record) else EARLIER}"
+    """The backend, and whether it was measured of other shapes than those that ship."""
+    return f"`{record.name}`{'' if of_current_shapes(record) else EARLIER}"
+
+
+def of_earlier_weights(benchmark: Benchmark) -> str:
+    """Says, as the end of a paragraph, that some times are of earlier weights of the same shapes; nothing where none
+    are."""
+    old = {each.name for each in benchmark.rows if of_current_shapes(each) and not of_current_weights(each)}
+    if not old:
+        return ""
+    return f" The times of {len(old)} backends were measured of earlier weights of the same shapes, which take as long."
 
 
 def fastest_of(benchmark: Benchmark) -> str:
@@ -161,7 +171,7 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
         f"Measured on {machine.sentence(records[0].device)}; {', '.join(tools)}. "
         f"By itself and beside the others the medians differ most for `{furthest.name}`: "
         f"{furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
-        f"{unstable_of(benchmark)} measurements were unstable.",
+        f"{unstable_of(benchmark)} measurements were unstable.{of_earlier_weights(benchmark)}",
         _mixed(benchmark).strip(),
     ]
     return "\n".join(f"- {each}" for each in notes if each)
@@ -199,8 +209,7 @@ def data_sets() -> str:
 def answered_on(records: list[BenchmarkRecord]) -> str:
     """The processors that gave the answers whose quality is shown."""
     known = [known_quality(each, data) for each in records for data in TITLES]
-    *others, last = sorted({each.machine.processor for each in known if each}) or [""]
-    return f"{', '.join(others)} and {last}" if others else last
+    return listed(sorted({each.machine.processor for each in known if each}))
 
 
 def _overhead(overhead: Overhead) -> str:
@@ -220,6 +229,16 @@ def _overhead(overhead: Overhead) -> str:
         f"same text takes {first.tokenise_kept_ms:.2f}. At no length is the own cost more than {most:.1%} of the "
         "baseline's model time."
     )
+
+
+def written_apart() -> str:
+    """Which checkpoints learned texts of such kinds as are measured with, by their manifests; as a sentence, with a
+    space behind it."""
+    made = {name: read_manifest(local_folder(source)) for name, source in catalog.family(CARD_FAMILY).checkpoints}
+    by = listed([f"`{name}`" for name, each in made.items() if each.settings.get("also") == WRITTEN.name])
+    if not by:
+        return ""
+    return f"Nothing was trained on these; {by} learned [texts of such kinds](assets/training), written apart. "
 
 
 def thresholds() -> str:

@@ -1,4 +1,8 @@
-"""What ships with the project as measured, and whether it is still about the weights that ship."""
+"""What ships with the project as measured, and whether it is still about what ships.
+
+How well a backend answers hangs on its weights, so quality is that of these very weights. How long it takes hangs on
+their shapes, which stay when weights are trained on: what was measured of these shapes stands.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import TYPE_CHECKING
 from qa_backends import catalog
 from qa_backends.artefacts.quantise import seven_bits
 from qa_backends.artefacts.steps import chain_of
-from qa_backends.checkpoints.sources import weights_hash
+from qa_backends.checkpoints.sources import shapes_of_weights, weights_hash
 from qa_backends.errors import UnknownBackend
 from qa_backends.limits import cpu_facts, cpu_flags
 from qa_backends.measure.benchmark.plan import REFERENCES, SHOWN_AT
@@ -18,6 +22,7 @@ from qa_backends.measure.results.files import read_benchmark, read_quality
 from qa_backends.paths import ACCURACY, ACCURACY_AVX2, AMD, AVX2, BENCHMARK, INTEL, measured_on
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
@@ -34,19 +39,31 @@ def checkpoint_hash(family: Family, backend: Backend) -> str | None:
     return weights_hash(family.source(backend.checkpoint))
 
 
-def measured_on_current_weights(record: BenchmarkRecord | LongText) -> bool:
-    """Whether the weights that were measured are known, and still those of the family.
+def shapes_hash(family: Family, backend: Backend) -> str | None:
+    """What identifies the shapes of the backend's weights in results; ``None`` where they are not at hand."""
+    return shapes_of_weights(family.source(backend.checkpoint))
 
-    A family or backend that is not known here has no weights here. A reference runs on some backend's.
-    """
+
+def of_current_shapes(record: BenchmarkRecord | LongText) -> bool:
+    """Whether the shapes of the weights that were measured are known, and still those of the family."""
+    return record.shapes is not None and record.shapes == _now(record, shapes_hash)
+
+
+def of_current_weights(record: BenchmarkRecord | LongText) -> bool:
+    """Whether the weights that were measured are known, and still those of the family."""
+    return record.checkpoint is not None and record.checkpoint == _now(record, checkpoint_hash)
+
+
+def _now(record: BenchmarkRecord | LongText, what: Callable[[Family, Backend], str | None]) -> str | None:
+    """What identifies the weights that the record's backend has now; a family or backend that is not known here has
+    none. A reference runs on some backend's."""
     prefix, _, name = record.backend.rpartition("/")
     try:
         family = catalog.family(prefix)
         runs = catalog.in_family(family, REFERENCES[name].runs) if name in REFERENCES else name
-        current = checkpoint_hash(family, catalog.backend(runs))
+        return what(family, catalog.backend(runs))
     except UnknownBackend:
-        return False
-    return current is not None and record.checkpoint == current
+        return None
 
 
 def of_like_processor(usual: Path) -> Path:
@@ -66,12 +83,30 @@ def of_like_processor(usual: Path) -> Path:
 
 @cache
 def shipped_benchmark() -> Benchmark | None:
-    """Of a processor like this one, what was measured of the weights that ship; where that is the baseline alone, of
+    """Of a processor like this one, what was measured of the shapes that ship; where that is the baseline alone, of
     the usual one, unless nothing else is known there either. ``None`` where nothing was measured."""
     like = of_like_processor(BENCHMARK)
     files = [each for each in dict.fromkeys((like, BENCHMARK)) if each.is_file()]
-    measured = [each for each in map(on_current_weights, map(read_benchmark, files)) if each.rows]
+    measured = [each for each in map(in_current_shapes, map(benchmark_in, files)) if each.rows]
     return max(measured, key=_compares, default=None)
+
+
+def benchmark_in(file: Path) -> Benchmark:
+    """A benchmark that ships, with the quality of the weights that ship now beside what was measured of their shapes;
+    INT8's as it is on that kind of processor. Raises InputError, see ``read_results``."""
+    rounded = ACCURACY_AVX2 if file == measured_on(AVX2, BENCHMARK) else ACCURACY
+    found = read_benchmark(file)
+    return replace(found, rows=tuple(_with_current_quality(each, rounded) for each in found.rows))
+
+
+def _with_current_quality(record: BenchmarkRecord, rounded: Path) -> BenchmarkRecord:
+    """The record, where it is of current shapes, with what is known of the current weights; ``rounded`` is the file
+    that holds INT8's."""
+    if record.name in REFERENCES or not of_current_shapes(record):
+        return record
+    family, backend = catalog.resolve(record.backend)
+    known = quality_in(rounded if backend.rounds else ACCURACY, family, backend, record.device)
+    return replace(record, quality=known.short() if known else None)
 
 
 def _compares(benchmark: Benchmark) -> bool:
@@ -79,9 +114,9 @@ def _compares(benchmark: Benchmark) -> bool:
     return bool({each.name for each in benchmark.rows} - {catalog.BASELINE, *REFERENCES})
 
 
-def on_current_weights(benchmark: Benchmark) -> Benchmark:
-    """Without what is told of weights that have been replaced since."""
-    rows = tuple(filter(measured_on_current_weights, benchmark.rows))
+def in_current_shapes(benchmark: Benchmark) -> Benchmark:
+    """Without what is told of shapes that have been replaced since."""
+    rows = tuple(filter(of_current_shapes, benchmark.rows))
     names = {each.backend for each in rows}
     return replace(benchmark, rows=rows, alone=tuple(each for each in benchmark.alone if each.backend in names))
 

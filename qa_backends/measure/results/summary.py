@@ -10,7 +10,7 @@ from qa_backends import catalog
 from qa_backends.measure.benchmark.contestants import EQUAL
 from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES, SHOWN_AT
 from qa_backends.measure.quality.datasets import TITLES
-from qa_backends.measure.results.document import lacking, markdown, unbroken
+from qa_backends.measure.results.document import lacking, listed, markdown, unbroken
 from qa_backends.measure.results.processors import reached
 from qa_backends.measure.results.report import (
     LENGTHS,
@@ -18,9 +18,11 @@ from qa_backends.measure.results.report import (
     checked,
     data_sets,
     known_quality,
+    of_earlier_weights,
     quality_cells,
     speed_cells,
     thresholds,
+    written_apart,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def summary(benchmark: Benchmark, elsewhere: Sequence[Benchmark]) -> str:
     """Both tables, and how to read them. ``elsewhere`` is what was measured on other processors.
 
     Raises:
-        InputError: the results lack what is shown, or are of other weights than those that ship.
+        InputError: the results lack what is shown, or are of other shapes than those that ship.
     """
     records = [each for each in benchmark.rows if each.order == EQUAL]
     head = ["backend", *(f"F1, {title}" for title in TITLES.values()), "file, MB"]
@@ -74,17 +76,17 @@ def _cells(own: list[BenchmarkRecord]) -> list[str]:
 
 
 def _how_to_read(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
-    lengths = f"{', '.join(map(str, LENGTHS[:-1]))} and {LENGTHS[-1]}"
+    lengths = listed([str(each) for each in LENGTHS])
     notes = [
         "Rows: the three that the project is for, of every checkpoint the backend that takes the least time for a "
         f"question of {lengths} tokens together, and transformers' own question-answering pipeline on the baseline's "
         f"weights. [All {len({each.name for each in records})}]({DETAILS}) stand elsewhere.",
-        f"{data_sets()}; the last two were written for this project. In percent, at threshold {thresholds()}, with "
-        "95 % intervals; under it the difference to the baseline's, of the same questions. Answered on "
-        f"{answered_on(records)}.",
+        f"{data_sets()}; the last two were written for this project. {written_apart()}In percent, at threshold "
+        f"{thresholds()}, with 95 % intervals; under it the difference to the baseline's, of the same questions. "
+        f"Answered on {answered_on(records)}.",
         "Times: medians of whole answers, one question at a time, measured in turns on "
         f"{benchmark.machine.sentence(records[0].device)}; times as fast as the baseline at {LENGTHS[-1]} tokens, with "
         f"the interval; questions a second in batches, of {SHOWN_AT} tokens. On a CPU the FP16 weights are computed in "
-        "FP32.",
+        f"FP32.{of_earlier_weights(benchmark)}",
     ]
     return "\n".join(f"- {each}" for each in notes)

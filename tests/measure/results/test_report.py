@@ -27,7 +27,7 @@ from qa_backends.measure.results.files import add_quality, read_benchmark, read_
 from qa_backends.measure.results.processors import reached, table_elsewhere
 from qa_backends.measure.results.records import Against, Benchmark
 from qa_backends.measure.results.report import fastest_of, table
-from qa_backends.measure.results.shipped import _of_the_whole_set, checkpoint_hash
+from qa_backends.measure.results.shipped import _of_the_whole_set, benchmark_in, checkpoint_hash
 from qa_backends.measure.results.summary import summary
 from qa_backends.measure.timing.statistics import Ratio
 from qa_backends.paths import (
@@ -46,8 +46,8 @@ from qa_backends.paths import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHIPPED = read_benchmark(BENCHMARK)
-ON_AMD, ON_INTEL, ELSEWHERE = (read_benchmark(measured_on(kind, BENCHMARK)) for kind in (AMD, INTEL, AVX2))
+SHIPPED = benchmark_in(BENCHMARK)
+ON_AMD, ON_INTEL, ELSEWHERE = (benchmark_in(measured_on(kind, BENCHMARK)) for kind in (AMD, INTEL, AVX2))
 COST = read_overhead(OVERHEAD)
 
 
@@ -123,8 +123,8 @@ def test_results_of_a_few_backends_do_not_carry_the_readme() -> None:
         few = replace(SHIPPED, rows=tuple(each for each in SHIPPED.rows if each.name != left_out))
         with pytest.raises(InputError, match=said):
             summary(few, [])
-    with pytest.raises(InputError, match="measured on other weights"):
-        summary(but(SHIPPED, checkpoint="of other weights"), [])
+    with pytest.raises(InputError, match="measured of weights of other shapes"):
+        summary(but(SHIPPED, shapes="of other shapes"), [])
     with pytest.raises(InputError, match="lack baseline and pruned and"):
         summary(replace(SHIPPED, rows=()), [])
 
@@ -155,12 +155,12 @@ def test_another_processor_has_a_table_of_its_own_under_its_name_and_its_fastest
     assert f"`{fastest}` has the lowest median at 128 tokens" in text
     assert "`pruned-ov-bf16`" in text.partition("cannot run there")[0].rpartition(";")[2]
     names = ("baseline", "pruned-deep", "hf-pipeline")
-    old = [replace(each, checkpoint="of before") if each.name == "pruned-deep" else each for each in ELSEWHERE.rows
+    old = [replace(each, shapes="of before") if each.name == "pruned-deep" else each for each in ELSEWHERE.rows
            if each.name in names]  # fmt: skip
     text = table_elsewhere(replace(ELSEWHERE, rows=tuple(old)), "")
     marked = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| `")]
-    assert marked == ["`baseline`", "`pruned-deep` (earlier weights)", "`hf-pipeline`"]
-    assert "Other weights ship now of 1 of these 3." in text
+    assert marked == ["`baseline`", "`pruned-deep` (earlier shapes)", "`hf-pipeline`"]
+    assert "Weights of other shapes ship now of 1 of these 3." in text
     with pytest.raises(InputError, match="lack a backend and the pipeline at 128"):
         table_elsewhere(replace(ELSEWHERE, rows=()), "")
 
@@ -186,9 +186,9 @@ def test_what_is_reached_beside_the_pipeline_is_told_of_each_processor_beside_wh
     assert (
         shown["unstable measurements"][2] == f"{sum(each.unstable for each in ON_INTEL.rows)} of {len(ON_INTEL.rows)}"
     )
-    assert "earlier weights" not in text
-    old = reached([replace(SHIPPED, rows=tuple(replace(each, checkpoint="of before") for each in SHIPPED.rows))])
-    assert old.count("` (earlier weights) |") == 4 and "Those marked (earlier weights)" in old
+    assert "earlier shapes" not in text
+    old = reached([replace(SHIPPED, rows=tuple(replace(each, shapes="of before") for each in SHIPPED.rows))])
+    assert old.count("` (earlier shapes) |") == 4 and "Those marked (earlier shapes)" in old
     lossy = [each for each in SHIPPED.rows if each.name.startswith(("distilled", *REFERENCES, "baseline"))]
     text = reached([replace(SHIPPED, rows=tuple(lossy))])
     assert "`baseline` |" in text and "`distilled" not in text, "it loses more than 2 F1"
@@ -313,9 +313,9 @@ def test_published_throughput_stands_beside_ours_in_batches_of_eight() -> None:
 @pytest.mark.parametrize(
     ("benchmark", "said"),
     [
-        (but(SHIPPED, checkpoint="of other weights"), "measured on other weights"),
-        (but(SHIPPED, checkpoint=None), "measured on other weights"),
-        (but(SHIPPED, backend="atlantis/baseline"), "measured on other weights"),
+        (but(SHIPPED, shapes="of other shapes"), "measured of weights of other shapes"),
+        (but(SHIPPED, shapes=None), "measured of weights of other shapes"),
+        (but(SHIPPED, backend="atlantis/baseline"), "measured of weights of other shapes"),
         (replace(SHIPPED, rows=()), "The results lack"),
         (replace(SHIPPED, alone=()), "The results lack"),
         (replace(SHIPPED, rows=tuple(each for each in SHIPPED.rows if each.tokens != 32)), "lack baseline at 32, 128"),

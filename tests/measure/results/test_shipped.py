@@ -1,62 +1,96 @@
-"""Whether a measurement is about the weights that are here now."""
+"""Whether a measurement is about the weights that are here now, or about their shapes."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from measure.invented import MACHINE, benchmark, benchmark_record, quality_record
+from safetensors.numpy import load_file, save_file
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
+from qa_backends.checkpoints.files import WEIGHTS
+from qa_backends.checkpoints.manifest import file_hash
+from qa_backends.checkpoints.manifest import shapes_hash as shapes_hash_of
 from qa_backends.checkpoints.sources import Source
 from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
 from qa_backends.measure.results import shipped
 from qa_backends.measure.results.files import BENCHMARK as KIND
-from qa_backends.measure.results.files import add_quality, read_benchmark, write_results
+from qa_backends.measure.results.files import add_quality, write_results
 from qa_backends.measure.results.records import Against
 from qa_backends.measure.results.shipped import (
+    benchmark_in,
     checkpoint_hash,
-    measured_on_current_weights,
+    of_current_shapes,
+    of_current_weights,
     preselection,
+    shapes_hash,
     shipped_quality,
 )
 from qa_backends.measure.timing.statistics import Difference
 from qa_backends.paths import AMD, AVX2, BENCHMARK, INTEL, measured_on
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 MINILM = catalog.family("minilm")
 CURRENT = {name: checkpoint_hash(MINILM, catalog.backend(name)) for name in ("baseline", "pruned")}
+SHAPES = {name: shapes_hash(MINILM, catalog.backend(name)) for name in CURRENT}
 NOT_HERE = Family("not-here", "Never downloaded", (("baseline", Source(repository="nobody/nothing")),))
 
 
 @pytest.mark.parametrize(
-    ("backend", "checkpoint", "expected"),
+    ("backend", "of", "expected"),
     [
-        ("minilm/baseline", CURRENT["baseline"], True),
-        ("minilm/pruned-ort-fp16", CURRENT["pruned"], True),
-        ("minilm/pruned-ort-fp16", CURRENT["baseline"], False),
+        ("minilm/baseline", "baseline", True),
+        ("minilm/pruned-ort-fp16", "pruned", True),
+        ("minilm/pruned-ort-fp16", "baseline", False),
         ("minilm/baseline", "of other weights", False),
         ("minilm/baseline", None, False),
-        ("minilm/hf-pipeline", CURRENT["baseline"], True),
-        ("minilm/hf-pipeline", CURRENT["pruned"], False),
-        ("minilm/nobody-knows", CURRENT["baseline"], False),
-        ("atlantis/baseline", CURRENT["baseline"], False),
+        ("minilm/hf-pipeline", "baseline", True),
+        ("minilm/hf-pipeline", "pruned", False),
+        ("minilm/nobody-knows", "baseline", False),
+        ("atlantis/baseline", "baseline", False),
         ("not-here/baseline", None, False),
         ("not-here/pruned", None, False),
-        ("baseline", CURRENT["baseline"], False),
+        ("baseline", "baseline", False),
         ("", None, False),
     ],
 )
-def test_only_known_weights_that_are_here_count_as_current(
-    backend: str, checkpoint: str | None, expected: bool
+def test_only_known_weights_and_shapes_that_are_here_count_as_current(
+    backend: str, of: str | None, expected: bool
 ) -> None:
     catalog.register(NOT_HERE)
-    record = benchmark_record(1.0, backend=backend, checkpoint=checkpoint)
-    assert measured_on_current_weights(record) is expected
+    weights, shapes = (known.get(of or "", of) for known in (CURRENT, SHAPES))
+    assert of_current_shapes(benchmark_record(1.0, backend=backend, shapes=shapes)) is expected
+    assert of_current_weights(benchmark_record(1.0, backend=backend, checkpoint=weights)) is expected
+
+
+def test_weights_that_are_trained_on_keep_their_times_and_not_their_quality(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "trained-on"
+    shutil.copytree(MINILM.source("pruned").folder or Path(), folder)
+    weights = load_file(folder / WEIGHTS)
+    bias = weights["qa_outputs.bias"]
+    save_file(weights | {"qa_outputs.bias": bias + 1}, folder / WEIGHTS)
+    assert shapes_hash_of(folder) == SHAPES["pruned"] and file_hash(folder / WEIGHTS) != CURRENT["pruned"]
+    save_file(weights | {"qa_outputs.bias": bias.astype("float32")}, folder / WEIGHTS)
+    assert shapes_hash_of(folder) != SHAPES["pruned"], "of another type"
+    del weights["qa_outputs.bias"]
+    save_file(weights, folder / WEIGHTS)
+    assert shapes_hash_of(folder) != SHAPES["pruned"], "of other shapes"
+    file, known = tmp_path / "benchmark.json", quality_record("minilm/pruned", f1=7.0).short()
+    rows = [
+        benchmark_record(9.0, backend="minilm/pruned", quality=known, checkpoint="of before", shapes=shapes)
+        for shapes in (SHAPES["pruned"], "of before")
+    ]
+    write_results(file, KIND, benchmark(*rows))
+    monkeypatch.setattr(shipped, "ACCURACY", tmp_path / "accuracy.json")
+    dev = {"checkpoint": CURRENT["pruned"], "data_sha256": SQUAD_DEV_SHA256}
+    assert [each.quality for each in benchmark_in(file).rows] == [None, known], "not known, and of what was measured"
+    add_quality(tmp_path / "accuracy.json", quality_record("minilm/pruned", f1=8.0, **dev))
+    assert [each.quality and each.quality.f1 for each in benchmark_in(file).rows] == [8.0, 7.0]
 
 
 def test_the_shipped_quality_is_that_of_these_very_weights(tmp_path: Path) -> None:
@@ -72,8 +106,8 @@ def test_the_shipped_quality_is_that_of_these_very_weights(tmp_path: Path) -> No
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
-    """A benchmark of each kind of processor, named after it, in which ``pruned`` is of the weights that ship."""
-    rows = [benchmark_record(9.0, backend=f"minilm/{name}", checkpoint=CURRENT[name]) for name in CURRENT]
+    """A benchmark of each kind of processor, named after it, in which ``pruned`` is of the shapes that ship."""
+    rows = [benchmark_record(9.0, backend=f"minilm/{name}", shapes=SHAPES[name]) for name in SHAPES]
     usual = tmp_path / "benchmark.json"
     monkeypatch.setattr(shipped, "BENCHMARK", usual)
     files = {"AMX": usual} | {kind: measured_on(kind, usual) for kind in (AMD, INTEL, AVX2)}
@@ -106,10 +140,10 @@ def test_the_shipped_benchmark_is_that_of_the_processor_more_like_this_one(
     monkeypatch.setattr(shipped, "cpu_flags", lambda: frozenset(flags))
     monkeypatch.setattr(shipped, "cpu_facts", lambda: {"vendor_id": maker})
     assert fresh().machine.processor == name
-    alone = benchmark_record(9.0, backend="minilm/baseline", checkpoint=CURRENT["baseline"])
-    old = benchmark_record(1.0, backend="minilm/pruned", checkpoint="of before")
+    alone = benchmark_record(9.0, backend="minilm/baseline", shapes=SHAPES["baseline"])
+    old = benchmark_record(1.0, backend="minilm/pruned", shapes="of before")
     write_results(measured[name], KIND, benchmark(alone, old, machine=replace(MACHINE, processor=name)))
-    assert fresh().machine.processor == "AMX", "of the weights that ship, the baseline alone is left there"
+    assert fresh().machine.processor == "AMX", "of the shapes that ship, the baseline alone is left there"
     for file in measured.values():
         file.unlink()
     assert fresh() is None
@@ -118,7 +152,7 @@ def test_the_shipped_benchmark_is_that_of_the_processor_more_like_this_one(
 def test_int8_whose_quality_is_not_known_here_is_not_ticked_however_fast_it_is_elsewhere(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = shipped.on_current_weights(read_benchmark(measured_on(AMD, BENCHMARK)))
+    found = shipped.in_current_shapes(benchmark_in(measured_on(AMD, BENCHMARK)))
     monkeypatch.setattr(shipped, "shipped_benchmark", lambda: found)
     assert catalog.backend(preselection(MINILM, "cpu")[-1]).rounds, "where INT8 is the fastest"
     monkeypatch.setattr(shipped, "seven_bits", lambda: True)
@@ -126,11 +160,11 @@ def test_int8_whose_quality_is_not_known_here_is_not_ticked_however_fast_it_is_e
     assert not catalog.backend(preselection(MINILM, "cpu")[-1]).rounds
 
 
-def test_what_was_measured_of_weights_that_were_replaced_is_left_out(
+def test_what_was_measured_of_shapes_that_were_replaced_is_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    kept = benchmark_record(9.0, backend="minilm/baseline", checkpoint=CURRENT["baseline"])
-    old = benchmark_record(1.0, backend="minilm/pruned", checkpoint="of before")
+    kept = benchmark_record(9.0, backend="minilm/baseline", shapes=SHAPES["baseline"])
+    old = benchmark_record(1.0, backend="minilm/pruned", shapes="of before")
     file = tmp_path / "benchmark.json"
     monkeypatch.setattr(shipped, "BENCHMARK", file)
     write_results(file, KIND, benchmark(kept, old))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 NAME = "manifest.json"
 STORED = {"F16": "FP16", "BF16": "BF16", "F32": "FP32"}
 """Types of weights, by safetensors' names."""
+COSTS = ("model_type", "num_attention_heads", "hidden_act", "activation")
+"""What of a config, as ``read_config`` gives it, the time of an answer hangs on besides the weights' shapes."""
 PACKAGES = ("torch", "transformers", "safetensors")
 """What makes checkpoints."""
 
@@ -126,23 +128,25 @@ def count_parameters(checkpoint: Path) -> tuple[int, int]:
 
 def shapes_of(checkpoint: Path) -> dict[str, list[int]]:
     """The shape of each weight, by its name."""
-    from safetensors import safe_open
-
-    with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
-        return {name: weights.get_slice(name).get_shape() for name in weights.keys()}  # noqa: SIM118 (not a mapping)
+    return {name: shape for name, (_, shape) in _weights_in(checkpoint).items()}
 
 
 def stored_precision(checkpoint: Path) -> str:
     """The precision most of the checkpoint's weights are stored in."""
-    from safetensors import safe_open
-
     sizes: dict[str, int] = {}
-    with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
-        for name in weights.keys():  # noqa: SIM118 (not a mapping)
-            part = weights.get_slice(name)
-            sizes[part.get_dtype()] = sizes.get(part.get_dtype(), 0) + math.prod(part.get_shape())
+    for kind, shape in _weights_in(checkpoint).values():
+        sizes[kind] = sizes.get(kind, 0) + math.prod(shape)
     most = max(sizes, key=lambda each: sizes[each])
     return STORED.get(most, most)
+
+
+def _weights_in(checkpoint: Path) -> dict[str, tuple[str, list[int]]]:
+    """The type, by safetensors' name, and the shape of each weight, by its name; only the file's head is read."""
+    from safetensors import safe_open
+
+    with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
+        parts = ((name, weights.get_slice(name)) for name in weights.keys())  # noqa: SIM118 (not a mapping)
+        return {name: (part.get_dtype(), part.get_shape()) for name, part in parts}
 
 
 def intact(folder: Path) -> bool:
@@ -156,16 +160,26 @@ def intact(folder: Path) -> bool:
 
 def file_hash(path: Path) -> str:
     """SHA-256 of the file, in hex. A file that has not changed since, by its size and time, is not read again."""
-    return _hash_of(path.resolve(), _state(path))
+    return _hash_of(path.resolve(), _as_it_is(path))
 
 
 def shapes_hash(checkpoint: Path) -> str:
-    """SHA-256, in hex, over what the time of a checkpoint's answers hangs on: its kind of model, and each weight's
-    name, type and shape. Weights that are trained on keep it. Only the file's head is read, once."""
-    return _hash_of_shapes(checkpoint.resolve(), _state(checkpoint / WEIGHTS))
+    """SHA-256, in hex, over what the time of a checkpoint's answers hangs on: what its config says of ``COSTS``, and
+    the name, type and shape of each weight. Weights that are trained on keep it. Only the file's head is read, once.
+
+    Raises:
+        ArtefactError: config or weights cannot be read.
+    """
+    from safetensors import SafetensorError
+
+    files = (checkpoint / "config.json", checkpoint / WEIGHTS)
+    try:
+        return _hash_of_shapes(checkpoint.resolve(), tuple(map(_as_it_is, files)))
+    except (OSError, SafetensorError) as error:
+        raise ArtefactError(f"{checkpoint / WEIGHTS} cannot be read ({error}). Download or make it again.") from error
 
 
-def _state(path: Path) -> tuple[int, int, int]:
+def _as_it_is(path: Path) -> tuple[int, int, int]:
     """What changes when a file does."""
     state = path.stat()
     return state.st_ino, state.st_size, state.st_mtime_ns
@@ -178,15 +192,10 @@ def _hash_of(path: Path, _state: tuple[int, int, int]) -> str:
 
 
 @cache
-def _hash_of_shapes(checkpoint: Path, _state: tuple[int, int, int]) -> str:
-    from safetensors import safe_open
-
-    whole = hashlib.sha256(f"{read_config(checkpoint)['model_type']}\n".encode())
-    with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
-        for name in sorted(weights.keys()):
-            part = weights.get_slice(name)
-            whole.update(f"{name} {part.get_dtype()} {part.get_shape()}\n".encode())
-    return whole.hexdigest()
+def _hash_of_shapes(checkpoint: Path, _states: tuple[tuple[int, int, int], ...]) -> str:
+    config = read_config(checkpoint)
+    costs = {name: config.get(name) for name in COSTS}
+    return hashlib.sha256(json.dumps([costs, _weights_in(checkpoint)], sort_keys=True).encode()).hexdigest()
 
 
 def content_hash(checkpoint: Path) -> str:

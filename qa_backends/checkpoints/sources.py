@@ -140,14 +140,17 @@ def weights_hash(source: Source) -> str | None:
 
 
 def shapes_of_weights(source: Source) -> str | None:
-    """What identifies the shapes of the checkpoint's weights, see ``shapes_hash``; ``None`` where they are not at
-    hand."""
+    """What identifies the shapes of the checkpoint's weights, see ``shapes_hash``; ``None`` where they are not at hand,
+    or cannot be read, of which loading them tells."""
     folder = _at_hand(source)
-    return None if folder is None else shapes_hash(folder)
+    try:
+        return None if folder is None else shapes_hash(folder)
+    except ArtefactError:
+        return None
 
 
 def _at_hand(source: Source) -> Path | None:
-    """The checkpoint's folder, where it is ready and whole."""
+    """The checkpoint's folder, where it is ready; one of this project's must hold weights and manifest."""
     own = source.folder is not None and source.contents is None
     if own and source.folder and not ((source.folder / WEIGHTS).is_file() and (source.folder / MANIFEST).is_file()):
         return None

@@ -15,7 +15,7 @@ from qa_backends.commands.terminal import Device, pick_device, questions_of, wat
 from qa_backends.errors import InputError
 from qa_backends.measure.quality.datasets import data_set
 from qa_backends.measure.results.records import HELD_OUT
-from qa_backends.squad import Question
+from qa_backends.squad import Question, read_squad
 from qa_backends.training.heldout import ARTICLES, Split, split
 from qa_backends.training.settings import BATCH_TOKENS, LEARNING_RATE, Changes, RunSettings, faster_precision
 
@@ -97,8 +97,19 @@ class Chosen:
 
     @cached_property
     def parts(self) -> Split:
-        """The questions to learn, and those held out; read when they are first asked for."""
-        return split(questions_of(self.data), self.hold_out, self.hold_out_seed)
+        """The questions to learn, and those held out; read when they are first asked for.
+
+        Raises:
+            InputError: a file of questions cannot be read, or ``--also`` holds questions of articles held out.
+        """
+        parts = split(questions_of(self.data), self.hold_out, self.hold_out_seed)
+        also = {each.title for each in read_squad(self.run.also)} if self.run.also else set()
+        if shared := sorted(also.intersection(parts.articles)):
+            raise InputError(
+                f"{shared[0]!r} is held out, and --also would have it trained on. Leave it out there, or hold out "
+                "other articles: --hold-out-seed."
+            )
+        return parts
 
     def facts(self) -> dict[str, Any]:
         """What of it goes to the manifest."""

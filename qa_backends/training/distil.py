@@ -63,10 +63,10 @@ def divergence(student: torch.Tensor, teacher: torch.Tensor, padding: torch.Tens
 
 
 def hidden_loss(student: Sequence[torch.Tensor], teacher: Sequence[torch.Tensor], batch: Batch) -> torch.Tensor:
-    """Mean squared difference of hidden states ``[n, seq_len, hidden]``, over real tokens and all pairs of layers."""
+    """Mean squared difference of hidden states ``[n, seq_len, hidden]``, over all pairs of layers and the real tokens
+    of windows that are taught; nothing where none are."""
     import torch
 
-    real = batch.inputs["attention_mask"].bool()
-    return torch.stack(
-        [(one[real].float() - other[real].float()).square().mean() for one, other in zip(student, teacher, strict=True)]
-    ).mean()
+    real = batch.inputs["attention_mask"].bool() & batch.taught[:, None]
+    apart = [one[real].float() - other[real].float() for one, other in zip(student, teacher, strict=True)]
+    return torch.stack([each.square().sum() / max(1, each.numel()) for each in apart]).mean()

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 LEARNING_RATE, BATCH_TOKENS = 1.2e-4, 4096
 """Of every recipe, unless a person chooses otherwise."""
 WEIGHT_DECAY = 0.01
+ALSO = ("also", "also_times")
+"""What manifests and notes hold only of runs that were given further questions, as those before there were such."""
 BF16, FP32 = "bf16", "fp32"
 PRECISIONS = (BF16, FP32)
 """What products are computed in: under bfloat16 autocast, or as the weights are stored."""
@@ -71,8 +73,8 @@ class RunSettings:
 
     ``max_tokens`` bounds the tokens of a step, padding included. ``dropout`` is the share of hidden values and of
     attention that is left out at random; ``precision`` is one of ``PRECISIONS``. ``also`` is a SQuAD-format file of
-    questions that every epoch holds ``also_times`` besides, unchanged, and that are learned by their labels alone: a
-    teacher that never saw texts of their kind would teach its own errors.
+    questions that every epoch holds ``also_times`` besides, unchanged, and that are learned by their labels alone, for
+    a teacher may never have seen texts of their kind.
     """
 
     folder: Path
@@ -90,14 +92,17 @@ class RunSettings:
     also_times: int = 1
 
     def __post_init__(self) -> None:
-        """Raises InputError for a precision that there is not."""
+        """Raises InputError for a precision that there is not, or where ``also_times`` says how often of nothing."""
         if self.precision not in PRECISIONS:
             raise InputError(f"There is no precision '{self.precision}'. Choose one of: {', '.join(PRECISIONS)}.")
+        if self.also is None and self.also_times != 1:
+            raise InputError("--also-times says how often a pass holds further questions. Name them: --also FILE.")
 
     def recipe(self, steps: int) -> Recipe:
         return Recipe(steps, self.learning_rate, WEIGHT_DECAY, self.max_tokens, self.seed, self.ema)
 
     def facts(self) -> dict[str, object]:
         """What of it decides the result, for manifests and notes."""
-        chosen: dict[str, Any] = asdict(self) | {"also": self.also.name if self.also else None}
-        return {key: value for key, value in chosen.items() if key not in ("folder", "device")}
+        chosen: dict[str, Any] = asdict(self)
+        also = {"also": self.also.name, "also_times": self.also_times} if self.also else {}
+        return {key: value for key, value in chosen.items() if key not in ("folder", "device", *ALSO)} | also

@@ -20,6 +20,7 @@ from qa_backends.checkpoints.sources import Source
 from qa_backends.cli import main
 from qa_backends.commands.calibrating import calibrate
 from qa_backends.commands.comparing import compare
+from qa_backends.commands.runs import Chosen
 from qa_backends.contract import ALWAYS_ANSWERS, Answer, Query
 from qa_backends.errors import InputError
 from qa_backends.measure.results.card import techniques_table
@@ -27,12 +28,10 @@ from qa_backends.measure.results.files import read_techniques
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.runtime import Runtime
 from qa_backends.squad import read_squad
-from qa_backends.training.settings import BF16, FP32
+from qa_backends.training.settings import BF16, FP32, RunSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from qa_backends.training.settings import RunSettings
 
     Train = Callable[..., dict[str, Any]]
 
@@ -71,8 +70,12 @@ def train(data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
 def test_finetune_writes_its_settings_and_what_it_answers_of_the_held_out_articles(
     train: Train, data: Path, tiny: Path, tmp_path: Path
 ) -> None:
-    made = train("finetune", "--from", str(encoder_of(tiny)), "--out", str(tmp_path / "run"), *OPTIONS.split())
+    more = tmp_path / "more.json"
+    more.write_text(json.dumps({"data": json.loads(OWN_QUESTIONS.read_text())["data"][8:10]}))
+    also = ("--also", str(more), "--also-times", "2")
+    made = train("finetune", "--from", str(encoder_of(tiny)), "--out", str(tmp_path / "run"), *OPTIONS.split(), *also)
     settings = made["settings"]
+    assert (settings["also"], settings["also_times"]) == ("more.json", 2)
     assert {key: settings[key] for key in ("ema", "dropout", "freeze_embeddings", "precision")} == {
         "ema": 0.9,
         "dropout": 0.1,
@@ -89,6 +92,17 @@ def test_finetune_writes_its_settings_and_what_it_answers_of_the_held_out_articl
     (error,) = settings["calibration"]["errors"]
     assert settings["calibration"]["articles"] == held["articles"] and error["questions"] == held["questions"]
     assert 0 <= error["before"] <= 100 and 0 <= error["after"] <= 100 and made["temperature"] > 0
+
+
+def test_what_is_held_out_is_not_learned_besides(tiny: Path, data: Path, tmp_path: Path) -> None:
+    run = RunSettings(tmp_path / "run", 1, 1e-4, 2048, 0, "cpu", also=data)
+    with pytest.raises(InputError, match="is held out, and --also would have it trained on"):
+        _ = Chosen(run, data, hold_out=3, hold_out_seed=5).parts
+    assert len(Chosen(run, data, hold_out=0, hold_out_seed=5).parts.learned) == len(read_squad(data))
+    with pytest.raises(InputError, match="Name them: --also FILE"):
+        replace(run, also=None, also_times=2)
+    alone = replace(run, also=None).facts()
+    assert "also" not in alone and "also_times" not in alone, "as in the notes of runs before there were such"
 
 
 def test_finetuning_by_teachers_notes_all_of_them_and_that_one_may_have_seen_the_articles(

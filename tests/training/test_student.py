@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -70,6 +71,10 @@ def test_hidden_states_are_compared_where_there_are_tokens() -> None:
     padded = torch.where(real[..., None], other, other + 100)
     assert hidden_loss([one], [padded], asked).item() == pytest.approx(4.0, rel=1e-5)
     assert hidden_loss([one, one], [one, padded], asked).item() == pytest.approx(2.0, rel=1e-5)
+    first = torch.arange(len(asked)) == 0
+    untaught = torch.where(first[:, None, None], padded, padded + 100)
+    assert hidden_loss([one], [untaught], replace(asked, taught=first)).item() == pytest.approx(4.0, rel=1e-5)
+    assert hidden_loss([one], [padded], replace(asked, taught=first & False)).item() == 0.0
 
 
 def test_a_student_comes_to_compute_and_to_answer_as_the_teacher_does(teacher: Path, tmp_path: Path) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
 from qa_backends.paths import CALIBRATION, EVERYDAY_QUESTIONS, OWN_QUESTIONS, WRITTEN, WRITTEN_HELD_OUT
-from qa_backends.squad import read_squad
+from qa_backends.squad import Question, read_squad
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RUN = 8
 """So many words in a row that two texts share are no coincidence."""
@@ -20,21 +24,21 @@ def runs_of_words(text: str) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("apart", [OWN_QUESTIONS, EVERYDAY_QUESTIONS, CALIBRATION, WRITTEN_HELD_OUT])
-def test_no_text_that_is_measured_or_chosen_with_is_trained_on(apart: object) -> None:
+def test_no_text_that_is_measured_or_chosen_with_is_trained_on(apart: Path) -> None:
     trained = {run for text in {each.context for each in LEARNED} for run in runs_of_words(text)}
     for text in {each.context for each in read_squad(apart)}:
         assert not runs_of_words(text) & trained, text
 
 
 @pytest.mark.parametrize("apart", [OWN_QUESTIONS, EVERYDAY_QUESTIONS])
-def test_nothing_is_chosen_by_what_is_measured_with(apart: object) -> None:
+def test_nothing_is_chosen_by_what_is_measured_with(apart: Path) -> None:
     chosen_by = {run for text in {each.context for each in HELD_OUT} for run in runs_of_words(text)}
     for text in {each.context for each in read_squad(apart)}:
         assert not runs_of_words(text) & chosen_by, text
 
 
 @pytest.mark.parametrize("questions", [LEARNED, HELD_OUT], ids=["learned", "held out"])
-def test_every_text_is_asked_for_what_it_says_and_for_what_it_leaves_open(questions: list) -> None:
+def test_every_text_is_asked_for_what_it_says_and_for_what_it_leaves_open(questions: list[Question]) -> None:
     by_text: dict[str, set[bool]] = {}
     for each in questions:
         by_text.setdefault(each.context, set()).add(bool(each.answers))

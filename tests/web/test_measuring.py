@@ -79,12 +79,12 @@ def test_captions_name_machine_date_and_agreement() -> None:
 
 
 @pytest.mark.parametrize(
-    ("same_weights", "said"), [(False, "on other weights"), (None, "not known"), (True, "each run's own noise")]
+    ("same_shapes", "said"), [(False, "of other shapes"), (None, "not known"), (True, "each run's own noise")]
 )
-def test_names_from_an_opened_file_are_never_markup(same_weights: bool | None, said: str) -> None:
+def test_names_from_an_opened_file_are_never_markup(same_shapes: bool | None, said: str) -> None:
     then = Benchmark(replace(MACHINE, processor=EVIL), PLAN, True, (), (), ())
     now = row(EVIL, None, 8.0, device=EVIL, order=EVIL)
-    change = Change(row("baseline", 32, 10.0), now, Ratio(1.25, 1.2, 1.3, 31), same_weights)
+    change = Change(row("baseline", 32, 10.0), now, Ratio(1.25, 1.2, 1.3, 31), same_shapes)
     from html import unescape
 
     shown = html.compared(then, [change], EVIL + ".json")

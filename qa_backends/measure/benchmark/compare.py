@@ -22,13 +22,13 @@ def in_turns(reference: BenchmarkRecord, candidate: BenchmarkRecord, *, among: i
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One point of both. ``speed_up`` is how many times as fast now as then; ``same_weights`` is ``None`` where
-    that is not known."""
+    """One point of both. ``speed_up`` is how many times as fast now as then; ``same_shapes``, whether it is that of
+    weights of the same shapes, is ``None`` where that is not known."""
 
     then: BenchmarkRecord
     now: BenchmarkRecord
     speed_up: Ratio | None
-    same_weights: bool | None
+    same_shapes: bool | None
 
 
 def changes(then: Benchmark, now: Benchmark) -> list[Change]:
@@ -45,12 +45,13 @@ def _point(record: BenchmarkRecord) -> tuple[object, ...]:
 
 def _change(then: BenchmarkRecord, now: BenchmarkRecord) -> Change:
     ratio = between_runs(then.samples_ms.wholes(), now.samples_ms.wholes(), then.blocks, now.blocks)
-    return Change(then, now, ratio, _same_weights(then, now))
+    return Change(then, now, ratio, _same_shapes(then, now))
 
 
-def _same_weights(then: BenchmarkRecord, now: BenchmarkRecord) -> bool | None:
-    """By the checkpoints' hashes; where one is not known, the same file still holds the same weights, while another
-    may hold them too."""
-    if then.checkpoint and now.checkpoint:
-        return then.checkpoint == now.checkpoint
-    return True if then.ran.file_hash and then.ran.file_hash == now.ran.file_hash else None
+def _same_shapes(then: BenchmarkRecord, now: BenchmarkRecord) -> bool | None:
+    """By the shapes' hashes; where one is not known, the same weights or the same file still have the same shapes,
+    while others may have them too."""
+    if then.shapes and now.shapes:
+        return then.shapes == now.shapes
+    hashes = ((each.checkpoint, each.ran.file_hash) for each in (then, now))
+    return True if any(one and one == other for one, other in zip(*hashes, strict=True)) else None

@@ -19,7 +19,7 @@ from qa_backends.measure.benchmark.floor import Floor, matmul_rate
 from qa_backends.measure.benchmark.pipeline import LoadedPipeline
 from qa_backends.measure.benchmark.plain import Plain, PlainOnnxRuntime, PlainOpenVino
 from qa_backends.measure.benchmark.plan import MIXED_BATCH, OPENVINO, ORT, PIPELINE, REFERENCES
-from qa_backends.measure.results.shipped import checkpoint_hash, shapes_hash, shipped_quality
+from qa_backends.measure.results.shipped import checkpoint_hash, current_shapes, shipped_quality
 from qa_backends.reader.reader import MAX_PADDING
 from qa_backends.reader.windows import by_count, by_tokens
 from qa_backends.runtime.turns import on_engine_thread, translated
@@ -160,7 +160,7 @@ class BackendContestant(Contestant):
         return Facts(
             loaded.ran,
             checkpoint_hash(self._family, self.backend),
-            shapes_hash(self._family, self.backend),
+            current_shapes(self._family, self.backend),
             found.short() if found else None,
             loaded.manifest,
             _floor(turn, read_config(folder), loaded.ran.precision),
@@ -204,7 +204,7 @@ class Reference(Contestant):
             raise
 
     def facts(self, turn: Turn) -> Facts:
-        weights, shapes = (of(self._family, self._backend) for of in (checkpoint_hash, shapes_hash))
+        weights, shapes = (of(self._family, self._backend) for of in (checkpoint_hash, current_shapes))
         return Facts(self._loaded(turn).ran, weights, shapes)
 
     def _loaded(self, turn: Turn) -> LoadedPipeline | Plain:

@@ -11,7 +11,7 @@ from qa_backends.contract import Query
 from qa_backends.errors import QAError
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.results.records import LongText, LongTexts
-from qa_backends.measure.results.shipped import checkpoint_hash, shapes_hash
+from qa_backends.measure.results.shipped import checkpoint_hash, current_shapes
 from qa_backends.measure.timing.machine import this_machine
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.runtime.cost import peak_memory_bytes
@@ -67,7 +67,7 @@ def long_texts(
                     p50_ms=1000 * statistics.median(times),
                     peak_bytes=peak_memory_bytes(),
                     machine=this_machine(),
-                    shapes=shapes_hash(family, backend),
+                    shapes=current_shapes(family, backend),
                 )
             )
             progress(len(rows))

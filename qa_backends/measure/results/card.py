@@ -150,7 +150,7 @@ def _title(data: str) -> str:
 
 
 def written() -> str:
-    """How many texts ship to be trained on, and to choose by; and which checkpoints learned them."""
+    """How many texts ship to be trained on, and how many to choose by."""
     learned, held_out = (_counts(file) for file in (WRITTEN, WRITTEN_HELD_OUT))
     return f"Written texts: {learned}, to learn besides, and {held_out}, held out to choose by."
 

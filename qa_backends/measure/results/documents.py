@@ -10,7 +10,7 @@ from qa_backends.measure.results.document import markdown, with_table
 from qa_backends.measure.results.files import read_benchmark, read_long_texts, read_overhead
 from qa_backends.measure.results.long_texts import long_texts_table
 from qa_backends.measure.results.processors import ELSEWHERE, table_elsewhere
-from qa_backends.measure.results.report import table, unstable_of
+from qa_backends.measure.results.report import of_earlier_weights, table, unstable_of
 from qa_backends.measure.results.shipped import benchmark_in
 from qa_backends.measure.results.summary import summary
 from qa_backends.paths import ASSETS, BENCHMARK, LADDER, LONG_TEXTS, MODELS, OVERHEAD, THROUGHPUT
@@ -97,5 +97,5 @@ def throughput_table(benchmark: Benchmark) -> str:
     return (
         f"{markdown(head, lines)}\n\nTheirs: transformers' pipeline, batches of 8, SQuAD 1.1's validation questions. "
         f"Ours: whole answers about texts of 128 tokens, batches of 8, on {where}; ratios of medians with 95 % "
-        "intervals. Model and hardware differ: compare the steps."
+        f"intervals. Model and hardware differ: compare the steps.{of_earlier_weights(benchmark.rows)}"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qa_backends.measure.results.document import lacking, markdown
-from qa_backends.measure.results.report import named
+from qa_backends.measure.results.report import named, of_earlier_weights
 
 if TYPE_CHECKING:
     from qa_backends.measure.results.records import LongText, LongTexts
@@ -33,4 +33,5 @@ def long_texts_table(found: LongTexts) -> str:
     return (
         f"## Long texts\n\n{table}\n\nMedians of {runs} whole answers or more, and the most memory that the process "
         f"held until then, libraries and weights included; each backend in a process of its own, on {machines}."
+        f"{of_earlier_weights(found.rows)}"
     )

@@ -118,9 +118,8 @@ def table_elsewhere(benchmark: Benchmark, note: str) -> str:
         [each for each in records if each.backend == name] for name in dict.fromkeys(each.backend for each in records)
     ]
     table = markdown(["backend", *SPEED_HEAD], [[named(each[0]), *speed_cells(each)] for each in own])
-    about = (
-        " ".join(filter(None, (fastest_of(benchmark), note))) + _of_earlier(benchmark) + of_earlier_weights(benchmark)
-    )
+    about = " ".join(filter(None, (fastest_of(benchmark), note)))
+    about += _of_earlier(benchmark) + of_earlier_weights(benchmark.rows)
     return f"## {benchmark.machine.processor}\n\n{about}\n\n{table}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
@@ -15,9 +15,12 @@ from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, TITLES
 from qa_backends.measure.results.card import CARD_FAMILY
 from qa_backends.measure.results.document import lacking, listed, markdown
 from qa_backends.measure.results.shipped import of_current_shapes, of_current_weights, quality_in
-from qa_backends.paths import ACCURACY, WRITTEN
+from qa_backends.paths import ACCURACY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from qa_backends.checkpoints.manifest import Manifest
     from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, LongText, Overhead, QualityRecord
 
 LENGTHS = BenchmarkPlan(family="").lengths
@@ -92,13 +95,11 @@ def named(record: BenchmarkRecord | LongText) -> str:
     return f"`{record.name}`{'' if of_current_shapes(record) else EARLIER}"
 
 
-def of_earlier_weights(benchmark: Benchmark) -> str:
+def of_earlier_weights(records: Sequence[BenchmarkRecord | LongText]) -> str:
     """Says, as the end of a paragraph, that some times are of earlier weights of the same shapes; nothing where none
     are."""
-    old = {each.name for each in benchmark.rows if of_current_shapes(each) and not of_current_weights(each)}
-    if not old:
-        return ""
-    return f" The times of {len(old)} backends were measured of earlier weights of the same shapes, which take as long."
+    old = any(of_current_shapes(each) and not of_current_weights(each) for each in records)
+    return " Times were measured before the weights were trained on, which changed none of their shapes." if old else ""
 
 
 def fastest_of(benchmark: Benchmark) -> str:
@@ -171,7 +172,7 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
         f"Measured on {machine.sentence(records[0].device)}; {', '.join(tools)}. "
         f"By itself and beside the others the medians differ most for `{furthest.name}`: "
         f"{furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
-        f"{unstable_of(benchmark)} measurements were unstable.{of_earlier_weights(benchmark)}",
+        f"{unstable_of(benchmark)} measurements were unstable.{of_earlier_weights(benchmark.rows)}",
         _mixed(benchmark).strip(),
     ]
     return "\n".join(f"- {each}" for each in notes if each)
@@ -235,10 +236,18 @@ def written_apart() -> str:
     """Which checkpoints learned texts of such kinds as are measured with, by their manifests; as a sentence, with a
     space behind it."""
     made = {name: read_manifest(local_folder(source)) for name, source in catalog.family(CARD_FAMILY).checkpoints}
-    by = listed([f"`{name}`" for name, each in made.items() if each.settings.get("also") == WRITTEN.name])
+    by = listed([f"`{name}`" for name, each in made.items() if any(run.get("also") for run in _runs(each))])
     if not by:
         return ""
     return f"Nothing was trained on these; {by} learned [texts of such kinds](assets/training), written apart. "
+
+
+def _runs(manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """The settings of a checkpoint's runs, the last one first."""
+    run = manifest.settings
+    while run:
+        yield run
+        run = run.get("before", {})
 
 
 def thresholds() -> str:

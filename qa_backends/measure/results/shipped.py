@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, LongText, QualityRecord
+    from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, LongText, Quality, QualityRecord
 
 MAKERS = {"AuthenticAMD": AMD, "GenuineIntel": INTEL}
 """What Linux calls those whose processors were measured."""
@@ -39,14 +39,14 @@ def checkpoint_hash(family: Family, backend: Backend) -> str | None:
     return weights_hash(family.source(backend.checkpoint))
 
 
-def shapes_hash(family: Family, backend: Backend) -> str | None:
+def current_shapes(family: Family, backend: Backend) -> str | None:
     """What identifies the shapes of the backend's weights in results; ``None`` where they are not at hand."""
     return shapes_of_weights(family.source(backend.checkpoint))
 
 
 def of_current_shapes(record: BenchmarkRecord | LongText) -> bool:
     """Whether the shapes of the weights that were measured are known, and still those of the family."""
-    return record.shapes is not None and record.shapes == _now(record, shapes_hash)
+    return record.shapes is not None and record.shapes == _now(record, current_shapes)
 
 
 def of_current_weights(record: BenchmarkRecord | LongText) -> bool:
@@ -87,31 +87,39 @@ def shipped_benchmark() -> Benchmark | None:
     the usual one, unless nothing else is known there either. ``None`` where nothing was measured."""
     like = of_like_processor(BENCHMARK)
     files = [each for each in dict.fromkeys((like, BENCHMARK)) if each.is_file()]
-    measured = [each for each in map(in_current_shapes, map(benchmark_in, files)) if each.rows]
-    return max(measured, key=_compares, default=None)
+    measured = [(in_current_shapes(read_benchmark(each)), each) for each in files]
+    found, file = max(((each, file) for each, file in measured if each.rows), key=_compares, default=(None, None))
+    return _with_current_quality(found, file) if found and file else None
 
 
 def benchmark_in(file: Path) -> Benchmark:
     """A benchmark that ships, with the quality of the weights that ship now beside what was measured of their shapes;
     INT8's as it is on that kind of processor. Raises InputError, see ``read_results``."""
+    return _with_current_quality(read_benchmark(file), file)
+
+
+def _with_current_quality(benchmark: Benchmark, file: Path) -> Benchmark:
+    """The benchmark of the file with what is known of the current weights in records of their shapes."""
     rounded = ACCURACY_AVX2 if file == measured_on(AVX2, BENCHMARK) else ACCURACY
-    found = read_benchmark(file)
-    return replace(found, rows=tuple(_with_current_quality(each, rounded) for each in found.rows))
+
+    @cache
+    def known(name: str, device: str) -> Quality | None:
+        family, backend = catalog.resolve(name)
+        found = quality_in(rounded if backend.rounds else ACCURACY, family, backend, device)
+        return found.short() if found else None
+
+    rows = [
+        replace(each, quality=known(each.backend, each.device))
+        if each.name not in REFERENCES and of_current_shapes(each)
+        else each
+        for each in benchmark.rows
+    ]
+    return replace(benchmark, rows=tuple(rows))
 
 
-def _with_current_quality(record: BenchmarkRecord, rounded: Path) -> BenchmarkRecord:
-    """The record, where it is of current shapes, with what is known of the current weights; ``rounded`` is the file
-    that holds INT8's."""
-    if record.name in REFERENCES or not of_current_shapes(record):
-        return record
-    family, backend = catalog.resolve(record.backend)
-    known = quality_in(rounded if backend.rounds else ACCURACY, family, backend, record.device)
-    return replace(record, quality=known.short() if known else None)
-
-
-def _compares(benchmark: Benchmark) -> bool:
+def _compares(measured: tuple[Benchmark, Path]) -> bool:
     """Whether there is a backend besides the baseline."""
-    return bool({each.name for each in benchmark.rows} - {catalog.BASELINE, *REFERENCES})
+    return bool({each.name for each in measured[0].rows} - {catalog.BASELINE, *REFERENCES})
 
 
 def in_current_shapes(benchmark: Benchmark) -> Benchmark:

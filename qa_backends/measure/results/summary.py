@@ -87,6 +87,6 @@ def _how_to_read(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
         "Times: medians of whole answers, one question at a time, measured in turns on "
         f"{benchmark.machine.sentence(records[0].device)}; times as fast as the baseline at {LENGTHS[-1]} tokens, with "
         f"the interval; questions a second in batches, of {SHOWN_AT} tokens. On a CPU the FP16 weights are computed in "
-        f"FP32.{of_earlier_weights(benchmark)}",
+        f"FP32.{of_earlier_weights(benchmark.rows)}",
     ]
     return "\n".join(f"- {each}" for each in notes)

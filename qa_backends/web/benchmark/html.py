@@ -105,10 +105,10 @@ def compared(then: Benchmark, found: Sequence[Change], name: str) -> str:
     if not found:
         return f'<p class="qa-status">{escape(name)} and what is shown here share no measurement.</p>'
     other = ""
-    if any(each.same_weights is False for each in found):
-        other = " Some were measured on other weights."
-    elif any(each.same_weights is None for each in found):
-        other = " Of some it is not known whether they were measured on the same weights."
+    if any(each.same_shapes is False for each in found):
+        other = " Some were measured of weights of other shapes."
+    elif any(each.same_shapes is None for each in found):
+        other = " Of some it is not known whether they were measured of weights of the same shapes."
     rows = [
         [
             text(title_of(each.now.name, each.now.device)),

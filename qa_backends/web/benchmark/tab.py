@@ -17,6 +17,7 @@ from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, SHOWN_AT, Bench
 from qa_backends.measure.benchmark.sweep import Sweep, sweep
 from qa_backends.measure.results.files import BENCHMARK, as_csv, as_text, read_benchmark
 from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
+from qa_backends.measure.results.report import of_earlier_weights
 from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.web.benchmark import charts, html, shown
 from qa_backends.web.benchmark.choices import command_of, plan_of, said_of
@@ -332,6 +333,8 @@ def start_at(records: Sequence[BenchmarkRecord]) -> int:
 
 
 def shipped() -> Shown | None:
-    """The benchmark that ships; ``None`` where the project holds none of the weights it ships."""
+    """The benchmark that ships; ``None`` where nothing of it is of the shapes that ship."""
     found = shipped_benchmark()
-    return Shown(found, "Ships with the app, until you run your own.") if found else None
+    if found is None:
+        return None
+    return Shown(found, f"Ships with the app, until you run your own.{of_earlier_weights(found.rows)}")

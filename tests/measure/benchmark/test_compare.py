@@ -14,7 +14,7 @@ def test_two_benchmarks_are_compared_where_they_share_a_point() -> None:
     then = benchmark(benchmark_record(10.0), benchmark_record(7.0, tokens=32))
     now = benchmark(benchmark_record(5.0, checkpoint="def"), benchmark_record(3.0, batch=8))
     (change,) = changes(then, now)
-    assert (change.then.p50_ms, change.now.p50_ms, change.same_weights) == (10.0, 5.0, False)
+    assert (change.then.p50_ms, change.now.p50_ms, change.same_shapes) == (10.0, 5.0, None)
     assert change.speed_up is not None and change.speed_up.value == pytest.approx(2.0)
     assert 1.8 < change.speed_up.low <= 2.0 <= change.speed_up.high < 2.2
 
@@ -30,26 +30,26 @@ def test_what_the_app_batched_otherwise_is_the_same_point_and_what_the_plan_did_
 @pytest.mark.parametrize(
     ("then", "now", "same"),
     [
-        (("abc", "1"), ("abc", "2"), True),
-        (("abc", "1"), ("def", "1"), False),
-        ((None, "1"), (None, "1"), True),
-        ((None, "1"), ("abc", "1"), True),
-        ((None, "1"), (None, "2"), None),
-        ((None, "1"), ("abc", "2"), None),
-        ((None, ""), (None, ""), None),
-        ((None, ""), ("abc", "1"), None),
+        (("s", "abc", "1"), ("s", "def", "2"), True),
+        (("s", "abc", "1"), ("t", "def", "2"), False),
+        ((None, "abc", "1"), ("s", "abc", "2"), True),
+        ((None, "abc", "1"), ("s", "def", "1"), True),
+        ((None, None, "1"), (None, None, "1"), True),
+        ((None, "abc", "1"), (None, "def", "2"), None),
+        ((None, None, ""), (None, None, ""), None),
+        ((None, None, ""), ("s", "abc", "1"), None),
     ],
 )
-def test_weights_that_are_not_known_are_not_the_same_weights(
-    then: tuple[str | None, str], now: tuple[str | None, str], same: bool | None
+def test_shapes_that_are_not_known_are_not_the_same_shapes(
+    then: tuple[str | None, str | None, str], now: tuple[str | None, str | None, str], same: bool | None
 ) -> None:
-    """By the checkpoint's hash and the hash of the file that ran; a file may be another and hold the same weights."""
+    """By the hash of the shapes; where it is missing, the same weights or the same file have the same shapes."""
     records = [
-        benchmark_record(1.0, checkpoint=checkpoint, ran=replace(RAN, file_hash=file))
-        for checkpoint, file in (then, now)
+        benchmark_record(1.0, shapes=shapes, checkpoint=checkpoint, ran=replace(RAN, file_hash=file))
+        for shapes, checkpoint, file in (then, now)
     ]
     (change,) = changes(*map(benchmark, records))
-    assert change.same_weights is same
+    assert change.same_shapes is same
 
 
 def test_a_backend_nobody_knows_is_compared_like_any_other() -> None:

@@ -13,8 +13,7 @@ from safetensors.numpy import load_file, save_file
 from qa_backends import catalog
 from qa_backends.catalog import Family
 from qa_backends.checkpoints.files import WEIGHTS
-from qa_backends.checkpoints.manifest import file_hash
-from qa_backends.checkpoints.manifest import shapes_hash as shapes_hash_of
+from qa_backends.checkpoints.manifest import file_hash, shapes_hash
 from qa_backends.checkpoints.sources import Source
 from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
 from qa_backends.measure.results import shipped
@@ -24,10 +23,10 @@ from qa_backends.measure.results.records import Against
 from qa_backends.measure.results.shipped import (
     benchmark_in,
     checkpoint_hash,
+    current_shapes,
     of_current_shapes,
     of_current_weights,
     preselection,
-    shapes_hash,
     shipped_quality,
 )
 from qa_backends.measure.timing.statistics import Difference
@@ -35,7 +34,7 @@ from qa_backends.paths import AMD, AVX2, BENCHMARK, INTEL, measured_on
 
 MINILM = catalog.family("minilm")
 CURRENT = {name: checkpoint_hash(MINILM, catalog.backend(name)) for name in ("baseline", "pruned")}
-SHAPES = {name: shapes_hash(MINILM, catalog.backend(name)) for name in CURRENT}
+SHAPES = {name: current_shapes(MINILM, catalog.backend(name)) for name in CURRENT}
 NOT_HERE = Family("not-here", "Never downloaded", (("baseline", Source(repository="nobody/nothing")),))
 
 
@@ -74,12 +73,16 @@ def test_weights_that_are_trained_on_keep_their_times_and_not_their_quality(
     weights = load_file(folder / WEIGHTS)
     bias = weights["qa_outputs.bias"]
     save_file(weights | {"qa_outputs.bias": bias + 1}, folder / WEIGHTS)
-    assert shapes_hash_of(folder) == SHAPES["pruned"] and file_hash(folder / WEIGHTS) != CURRENT["pruned"]
+    assert shapes_hash(folder) == SHAPES["pruned"] and file_hash(folder / WEIGHTS) != CURRENT["pruned"]
     save_file(weights | {"qa_outputs.bias": bias.astype("float32")}, folder / WEIGHTS)
-    assert shapes_hash_of(folder) != SHAPES["pruned"], "of another type"
+    assert shapes_hash(folder) != SHAPES["pruned"], "of another type"
     del weights["qa_outputs.bias"]
     save_file(weights, folder / WEIGHTS)
-    assert shapes_hash_of(folder) != SHAPES["pruned"], "of other shapes"
+    assert shapes_hash(folder) != SHAPES["pruned"], "of other shapes"
+    cut = Family("cut", "Cut off", (("baseline", Source(folder=folder)),))
+    assert current_shapes(cut, catalog.backend("baseline")) == shapes_hash(folder)
+    (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:100])
+    assert current_shapes(cut, catalog.backend("baseline")) is None, "which must not keep the page from starting"
     file, known = tmp_path / "benchmark.json", quality_record("minilm/pruned", f1=7.0).short()
     rows = [
         benchmark_record(9.0, backend="minilm/pruned", quality=known, checkpoint="of before", shapes=shapes)
@@ -90,7 +93,25 @@ def test_weights_that_are_trained_on_keep_their_times_and_not_their_quality(
     dev = {"checkpoint": CURRENT["pruned"], "data_sha256": SQUAD_DEV_SHA256}
     assert [each.quality for each in benchmark_in(file).rows] == [None, known], "not known, and of what was measured"
     add_quality(tmp_path / "accuracy.json", quality_record("minilm/pruned", f1=8.0, **dev))
+    shipped._of_the_whole_set.cache_clear()
     assert [each.quality and each.quality.f1 for each in benchmark_in(file).rows] == [8.0, 7.0]
+
+
+def test_int8_has_beside_its_times_the_quality_of_the_processor_they_were_taken_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    usual = tmp_path / "benchmark.json"
+    monkeypatch.setattr(shipped, "BENCHMARK", usual)
+    dev = {"checkpoint": CURRENT["pruned"], "data_sha256": SQUAD_DEV_SHA256}
+    for name, f1 in (("ACCURACY", 8.0), ("ACCURACY_AVX2", 7.0)):
+        monkeypatch.setattr(shipped, name, tmp_path / name)
+        for backend in ("pruned-ov-int8", "pruned-ov"):
+            add_quality(tmp_path / name, quality_record(f"minilm/{backend}", f1=f1, **dev))
+    rows = [benchmark_record(9.0, backend=f"minilm/{name}", shapes=SHAPES["pruned"])
+            for name in ("pruned-ov-int8", "pruned-ov", "ort")]  # fmt: skip
+    for file, f1 in ((usual, 8.0), (measured_on(AVX2, usual), 7.0)):
+        write_results(file, KIND, benchmark(*rows))
+        assert [each.quality and each.quality.f1 for each in benchmark_in(file).rows] == [f1, 8.0, None]
 
 
 def test_the_shipped_quality_is_that_of_these_very_weights(tmp_path: Path) -> None:

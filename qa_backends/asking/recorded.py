@@ -13,7 +13,7 @@ from qa_backends.asking.comparison import Comparison, comparison_of, known_quali
 from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed, UnknownBackend
 from qa_backends.measure.results.files import read_results
-from qa_backends.measure.results.shipped import checkpoint_hash, of_like_processor, preselection
+from qa_backends.measure.results.shipped import checkpoint_hash, of_like_processor, ticked_anywhere
 from qa_backends.measure.timing.machine import Machine, this_machine
 from qa_backends.paths import AMD, EXAMPLES, RECORDED, measured_on
 
@@ -44,12 +44,13 @@ def examples() -> list[dict[str, str]]:
 
 
 def record(runtime: Runtime, family: Family, device: str) -> Recorded:
-    """Asks the first example of the three main backends, and of the fastest besides.
+    """Asks the first example of the three main backends, and of the fastest besides, of any kind of processor: where
+    there is no recording of its own kind, this one is shown.
 
     Raises:
         BackendFailed: one of them did not answer, so that there is nothing to show beside the others.
     """
-    backends = [catalog.backend(name) for name in dict.fromkeys([*MAIN, *preselection(family, device)])]
+    backends = [catalog.backend(name) for name in dict.fromkeys([*MAIN, *ticked_anywhere(family, device)])]
     example = examples()[0]
     found = comparison_of(ask(runtime, family, backends, Query(example["question"], example["context"]), device))
     if failed := next((card for card in found.cards if card.error), None):

@@ -129,10 +129,18 @@ def in_current_shapes(benchmark: Benchmark) -> Benchmark:
     return replace(benchmark, rows=rows, alone=tuple(each for each in benchmark.alone if each.backend in names))
 
 
-def preselection(family: Family, device: str) -> tuple[str, ...]:
-    """What is ticked to begin with: the usual backends, and the fastest besides, by what ships, that can run here and
-    loses no more than ``MOST_F1_LOST``; of those that cannot be told from it, the one of fewest steps and options."""
-    benchmark = shipped_benchmark()
+def ticked_anywhere(family: Family, device: str) -> tuple[str, ...]:
+    """What is ticked to begin with on any kind of processor that was measured, as far as it can run here."""
+    files = [measured_on(kind, BENCHMARK) for kind in ("", AMD, INTEL, AVX2)]
+    measured = [in_current_shapes(benchmark_in(each)) for each in files if each.is_file()]
+    return tuple(dict.fromkeys(name for each in measured for name in preselection(family, device, each)))
+
+
+def preselection(family: Family, device: str, benchmark: Benchmark | None = None) -> tuple[str, ...]:
+    """What is ticked to begin with: the usual backends, and the fastest besides, by the benchmark or, without one, by
+    that of a processor like this one, that can run here and loses no more than ``MOST_F1_LOST``; of those that cannot
+    be told from it, the one of fewest steps and options."""
+    benchmark = benchmark or shipped_benchmark()
     raced = [each for each in benchmark.rows if each.backend == f"{family.name}/{each.name}"] if benchmark else []
     at = [each for each in raced if (each.device, each.tokens, each.batch) == (device, SHOWN_AT, 1)]
     able = [each for each in at if _can_be_advised(family, each.name, device)]

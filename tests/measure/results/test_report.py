@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.plan import REFERENCES
 from qa_backends.measure.results import card
-from qa_backends.measure.results.card import quality_elsewhere, quality_table, rounding
+from qa_backends.measure.results.card import quality_elsewhere, quality_table, rounding, written
 from qa_backends.measure.results.document import with_table
 from qa_backends.measure.results.documents import (
     MODEL_CARD,
@@ -26,8 +28,8 @@ from qa_backends.measure.results.documents import (
 from qa_backends.measure.results.files import add_quality, read_benchmark, read_overhead, read_quality
 from qa_backends.measure.results.processors import reached, table_elsewhere
 from qa_backends.measure.results.records import Against, Benchmark
-from qa_backends.measure.results.report import fastest_of, table
-from qa_backends.measure.results.shipped import _of_the_whole_set, benchmark_in, checkpoint_hash
+from qa_backends.measure.results.report import fastest_of, of_earlier_weights, table, written_apart
+from qa_backends.measure.results.shipped import _of_the_whole_set, benchmark_in, checkpoint_hash, current_shapes
 from qa_backends.measure.results.summary import summary
 from qa_backends.measure.timing.statistics import Ratio
 from qa_backends.paths import (
@@ -40,6 +42,8 @@ from qa_backends.paths import (
     LADDER,
     OVERHEAD,
     THROUGHPUT,
+    WRITTEN,
+    WRITTEN_HELD_OUT,
     measured_on,
 )
 
@@ -277,6 +281,34 @@ def test_the_model_card_says_what_the_confidence_of_each_checkpoint_is_worth() -
             f1 = f"{shown} | {each['f1']:.2f} | {each['f1_at_threshold']:.2f}"
             assert f"| `{name}` | {title} | {each['questions']:,} | {numbers} | {f1} |" in text
         assert manifest.settings["calibration"]["seen_before"] and manifest.null_threshold == 0, "as the card says"
+
+
+def test_times_of_weights_that_were_trained_on_since_are_said_to_be_of_before() -> None:
+    family, baseline = catalog.family("minilm"), catalog.backend("baseline")
+    current, shapes = checkpoint_hash(family, baseline), current_shapes(family, baseline)
+    now, before, other = (
+        benchmark_record(1.0, checkpoint=weights, shapes=of)
+        for weights, of in ((current, shapes), ("of before", shapes), ("of before", "other shapes"))
+    )
+    assert of_earlier_weights([now, other]) == ""
+    assert of_earlier_weights([now, before]).startswith(" Times were measured before the weights were trained on")
+    earlier = but(SHIPPED, checkpoint="of before")
+    for text in (table(earlier, COST), summary(earlier, []), table_elsewhere(but(ON_AMD, checkpoint="of before"), "")):
+        assert of_earlier_weights([before]) in text
+
+
+def test_documents_say_who_learned_the_written_texts_and_how_many_there_are() -> None:
+    folders = [each for each in MODEL_CARD.parent.iterdir() if each.is_dir()]
+    learned = {each.name for each in folders if '"also": "written.json"' in (each / "manifest.json").read_text()}
+    told = written_apart().partition(";")[2].partition("learned")[0]
+    assert set(re.findall(r"`([\w-]+)`", told)) == learned and told in README.read_text(encoding="utf-8")
+    for file in (WRITTEN, WRITTEN_HELD_OUT):
+        texts = [part for each in json.loads(file.read_text())["data"] for part in each["paragraphs"]]
+        open_ones = sum(not asked["answers"] for text in texts for asked in text["qas"])
+        count = sum(len(text["qas"]) for text in texts)
+        assert f"{len(texts):,} texts with {count:,} questions, {open_ones:,} of them unanswerable" in written()
+    assert written() in MODEL_CARD.read_text(encoding="utf-8")
+    assert "| held-out written texts |" in MODEL_CARD.read_text(encoding="utf-8")
 
 
 def test_published_steps_stand_beside_ours_each_against_its_own_baseline() -> None:

@@ -11,10 +11,10 @@ from qa_backends.measure.benchmark.compare import changes
 
 
 def test_two_benchmarks_are_compared_where_they_share_a_point() -> None:
-    then = benchmark(benchmark_record(10.0), benchmark_record(7.0, tokens=32))
-    now = benchmark(benchmark_record(5.0, checkpoint="def"), benchmark_record(3.0, batch=8))
+    then = benchmark(benchmark_record(10.0, shapes="s"), benchmark_record(7.0, tokens=32))
+    now = benchmark(benchmark_record(5.0, shapes="t"), benchmark_record(3.0, batch=8))
     (change,) = changes(then, now)
-    assert (change.then.p50_ms, change.now.p50_ms, change.same_shapes) == (10.0, 5.0, None)
+    assert (change.then.p50_ms, change.now.p50_ms, change.same_shapes) == (10.0, 5.0, False)
     assert change.speed_up is not None and change.speed_up.value == pytest.approx(2.0)
     assert 1.8 < change.speed_up.low <= 2.0 <= change.speed_up.high < 2.2
 

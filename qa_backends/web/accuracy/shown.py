@@ -14,6 +14,7 @@ from qa_backends.measure.quality.datasets import (
     SQUAD_V2_DEV,
     TITLES,
     count_of,
+    sha256_of,
 )
 from qa_backends.measure.quality.evaluation import Differing, Evaluated, differences
 from qa_backends.measure.quality.export import commands
@@ -73,8 +74,7 @@ def said_of(backends: list[str], family: str, device: str, data: str, limit: flo
 
 
 def shipped_commands(records: Sequence[QualityRecord]) -> str:
-    """The lines that repeat what ships: every data set was read by the same backends. None of a family of which nothing
+    """The lines that repeat what ships, each data set's by the backends that read it. None of a family of which nothing
     was measured."""
-    if not records:
-        return ""
-    return commands([each for each in records if each.data_sha256 == records[0].data_sha256], *TITLES)
+    by_data = {data: [each for each in records if each.data_sha256 == sha256_of(data)] for data in TITLES}
+    return "\n".join(commands(found, data) for data, found in by_data.items() if found)

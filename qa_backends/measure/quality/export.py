@@ -7,7 +7,6 @@ import json
 import shlex
 import zipfile
 from dataclasses import dataclass
-from textwrap import indent
 from typing import TYPE_CHECKING
 
 from qa_backends.catalog import BASELINE, chosen_by
@@ -76,25 +75,18 @@ def predictions(results: Sequence[Evaluated]) -> bytes:
     return packed.getvalue()
 
 
-def commands(records: Sequence[QualityRecord], *data: str) -> str:
+def commands(records: Sequence[QualityRecord], data: str) -> str:
     """The shell's lines that repeat the evaluation of these records: the same questions, backends and device.
 
-    ``data`` is what ``evaluate --data`` takes: data sets' names, or a file. The records are those of one of them; all
-    others are read by the same backends. The baseline's predictions are written, and the others compared with them.
+    ``data`` is what ``evaluate --data`` takes: a data set's name, or a file. The baseline's predictions are written,
+    and the others compared with them.
     """
-    if len(data) == 1:
-        return _lines(records, shlex.quote(data[0]), shlex.quote(f"baseline-{data[0].removesuffix('.json')}.json"))
-    lines = _lines(records, '"$data"', '"baseline-$data.json"')
-    return f"for data in {shlex.join(data)}; do\n{indent(lines, '  ')}\ndone"
-
-
-def _lines(records: Sequence[QualityRecord], data: str, kept: str) -> str:
-    """``data`` and the file that the baseline's predictions are kept in are words of the shell."""
+    kept = shlex.quote(f"baseline-{data.removesuffix('.json')}.json")
     first = records[0]
     part = [] if first.limit is None else ["--limit", str(first.limit), "--seed", str(first.seed)]
     family = first.backend.rpartition("/")[0]
     chosen = shlex.join([*part, *chosen_by(family), "--device", first.device])
-    evaluate = f"python -m qa_backends evaluate --data {data} {chosen} --save accuracy.json"
+    evaluate = f"python -m qa_backends evaluate --data {shlex.quote(data)} {chosen} --save accuracy.json"
     names = [each.name for each in records]
     others = [name for name in names if name != BASELINE]
     lines = [f"{evaluate} --backend {BASELINE} --predictions {kept}"] if BASELINE in names else []

@@ -1,4 +1,4 @@
-"""Lengths padded to a few: a CUDA graph is recorded for one shape, and texts come in nearly every length."""
+"""Lengths padded to a few, for engines that prepare for each shape they see: texts come in nearly every length."""
 
 from __future__ import annotations
 
@@ -19,4 +19,7 @@ def padded(feeds: Mapping[str, np.ndarray[Any, Any]], most: int) -> dict[str, np
     """A model's inputs ``[n_windows, seq_len]`` with tokens behind them that no other attends to, ``most`` in all."""
     seq_len = next(iter(feeds.values())).shape[1]
     behind = min(-seq_len % TOKENS, most - seq_len)
-    return {name: np.pad(array, ((0, 0), (0, behind))) for name, array in feeds.items()}
+    if not behind:
+        return dict(feeds)
+    # ``np.pad`` takes seven times as long for that: a tenth of a millisecond for three inputs.
+    return {name: np.hstack((array, np.zeros((len(array), behind), array.dtype))) for name, array in feeds.items()}

@@ -1,0 +1,49 @@
+"""What OpenVINO is given to compute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from qa_backends import catalog
+from qa_backends.contract import Query
+from qa_backends.engines.openvino import OpenVino
+from qa_backends.progress import UNWATCHED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qa_backends.catalog import Family
+    from qa_backends.runtime import Runtime
+
+
+@pytest.fixture
+def engine(runtime: Runtime, small_family: Family) -> Iterator[OpenVino]:
+    artefact = runtime.make_ready(small_family, catalog.backend("baseline-ov"), "cpu", UNWATCHED)
+    engine = OpenVino({})
+    engine.load(artefact, "cpu")
+    yield engine
+    engine.close()
+
+
+def test_texts_of_many_lengths_come_in_few_shapes(engine: OpenVino, runtime: Runtime, small_family: Family) -> None:
+    """It prepares its products for each shape that it first sees, which takes many times as long as computing them."""
+    reader = runtime.reader(small_family, UNWATCHED)
+    given: list[tuple[int, ...]] = []
+    tensor = engine._tensor
+
+    def noting(array: Any, **options: Any) -> Any:
+        given.append(array.shape)
+        return tensor(array, **options)
+
+    engine._tensor = noting
+    lengths = set()
+    for words in range(5, 25):
+        for texts in ([words], [words, words - 1]):
+            windows = reader.prepare_all([Query("where ?", "word " * each) for each in texts]).windows
+            assert engine.forward(windows).start.shape == windows.input_ids.shape
+            lengths.add(windows.seq_len)
+    assert len(lengths) == 20
+    assert {count for count, _ in given} == {1, 2}
+    assert len({length for _, length in given}) == 1

@@ -15,10 +15,13 @@ POSITIONS = 512
 """Of most models; those that number fewer read windows of fewer tokens."""
 
 
-def padded(feeds: Mapping[str, np.ndarray[Any, Any]], most: int) -> dict[str, np.ndarray[Any, Any]]:
-    """A model's inputs ``[n_windows, seq_len]`` with tokens behind them that no other attends to, ``most`` in all."""
+def padded(
+    feeds: Mapping[str, np.ndarray[Any, Any]], most: int, least: int = TOKENS
+) -> dict[str, np.ndarray[Any, Any]]:
+    """A model's inputs ``[n_windows, seq_len]`` with tokens behind them that no other attends to: ``least`` to ``most``
+    in all."""
     seq_len = next(iter(feeds.values())).shape[1]
-    behind = min(-seq_len % TOKENS, most - seq_len)
+    behind = min(max(-seq_len % TOKENS, least - seq_len), most - seq_len)
     if not behind:
         return dict(feeds)
     # ``np.pad`` takes seven times as long for that: a tenth of a millisecond for three inputs.

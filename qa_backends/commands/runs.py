@@ -113,7 +113,8 @@ class Chosen:
 
     def facts(self) -> dict[str, Any]:
         """What of it goes to the manifest."""
-        return {**self.run.facts(), "data": self.data.name, "questions": len(self.parts.learned)}
+        also = {"also_questions": len(read_squad(self.run.also))} if self.run.also else {}
+        return {**self.run.facts(), **also, "data": self.data.name, "questions": len(self.parts.learned)}
 
 
 def of_a_run(

@@ -76,6 +76,7 @@ def test_finetune_writes_its_settings_and_what_it_answers_of_the_held_out_articl
     made = train("finetune", "--from", str(encoder_of(tiny)), "--out", str(tmp_path / "run"), *OPTIONS.split(), *also)
     settings = made["settings"]
     assert (settings["also"], settings["also_times"]) == ("more.json", 2)
+    assert settings["also_questions"] == len(read_squad(more)), "a file may grow, and keeps its name"
     assert {key: settings[key] for key in ("ema", "dropout", "freeze_embeddings", "precision")} == {
         "ema": 0.9,
         "dropout": 0.1,

@@ -103,17 +103,21 @@ class Chosen:
             InputError: a file of questions cannot be read, or ``--also`` holds questions of articles held out.
         """
         parts = split(questions_of(self.data), self.hold_out, self.hold_out_seed)
-        also = {each.title for each in read_squad(self.run.also)} if self.run.also else set()
-        if shared := sorted(also.intersection(parts.articles)):
+        if shared := sorted({each.title for each in self._also}.intersection(parts.articles)):
             raise InputError(
                 f"{shared[0]!r} is held out, and --also would have it trained on. Leave it out there, or hold out "
                 "other articles: --hold-out-seed."
             )
         return parts
 
+    @cached_property
+    def _also(self) -> Sequence[Question]:
+        """The further questions, as they were before anything was learned: a run takes hours, and the file may grow."""
+        return read_squad(self.run.also) if self.run.also else ()
+
     def facts(self) -> dict[str, Any]:
         """What of it goes to the manifest."""
-        also = {"also_questions": len(read_squad(self.run.also))} if self.run.also else {}
+        also = {"also_questions": len(self._also)} if self.run.also else {}
         return {**self.run.facts(), **also, "data": self.data.name, "questions": len(self.parts.learned)}
 
 

@@ -100,6 +100,12 @@ def test_what_is_held_out_is_not_learned_besides(tiny: Path, data: Path, tmp_pat
     with pytest.raises(InputError, match="is held out, and --also would have it trained on"):
         _ = Chosen(run, data, hold_out=3, hold_out_seed=5).parts
     assert len(Chosen(run, data, hold_out=0, hold_out_seed=5).parts.learned) == len(read_squad(data))
+    more = tmp_path / "more.json"
+    more.write_bytes(OWN_QUESTIONS.read_bytes())
+    chosen = Chosen(replace(run, also=more), data, hold_out=0, hold_out_seed=5)
+    assert chosen.parts.learned
+    more.write_text(json.dumps({"data": []}))
+    assert chosen.facts()["also_questions"] == len(read_squad(OWN_QUESTIONS)), "as many as the run began with"
     with pytest.raises(InputError, match="Name them: --also FILE"):
         replace(run, also=None, also_times=2)
     alone = replace(run, also=None).facts()

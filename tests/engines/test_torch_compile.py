@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from functools import partial
@@ -47,10 +46,11 @@ def test_a_model_that_is_loaded_late_is_compiled_too(tmp_path: Path, monkeypatch
 LOADING = """
 import sys
 from pathlib import Path
-from qa_backends.engines.torch_compile import TorchCompile
+from qa_backends.engines import torch_compile
 from qa_backends.errors import ArtefactError
+torch_compile.COMPILED = torch_compile.COMPILED[-1:]  # each takes seconds, and one is enough to be half written
 try:
-    TorchCompile({}).load(Path(sys.argv[1]), "cpu")
+    torch_compile.TorchCompile({}).load(Path(sys.argv[1]), "cpu")
 except ArtefactError as error:
     print(error)
 """
@@ -67,11 +67,9 @@ def test_half_a_library_of_a_process_that_was_stopped_is_an_error_that_says_what
         done = subprocess.run([sys.executable, "-c", LOADING, model], capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
-    assert load() == ""
+    assert load() == "", "a folder that is not there is no error, so deleting it helps"
     libraries = list(kept.rglob("*.so"))
     assert libraries
     for each in libraries:
         each.write_bytes(b"")
     assert f"delete {kept}, and ask again." in load()
-    shutil.rmtree(kept)
-    assert load() == ""

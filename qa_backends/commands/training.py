@@ -1,23 +1,24 @@
-"""``train``: fine-tune, time shapes, prune, distil, quantise, calibrate, compare, pack."""
+"""``train``: fine-tune, time shapes, prune, distil, quantise, average, calibrate, compare, pack."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from qa_backends import catalog
 from qa_backends.checkpoints import smaller
 from qa_backends.checkpoints.load import read_config
-from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import make_ready, with_tokenizer
-from qa_backends.commands.calibrating import calibrate, fit
-from qa_backends.commands.comparing import answers_of, compare
+from qa_backends.commands.calibrating import calibrate
+from qa_backends.commands.comparing import compare
+from qa_backends.commands.finishing import finish, show_made
 from qa_backends.commands.runs import Chosen, of_a_run
+from qa_backends.commands.soups import soup
 from qa_backends.commands.terminal import FamilyName, Json, bar, console, show, table_of, watched
 from qa_backends.errors import InputError
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from qa_backends.training.loop import OnStep, StepReport
     from qa_backends.training.teaching import Teaching
 
-app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, quantise, calibrate, compare, pack.")
+app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, quantise, average, calibrate, compare, pack.")
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -73,7 +74,7 @@ def finetune(
         made = fine_tuned(chosen.parts.learned, start_from=encoder, run=chosen.run, on_step=on_step, teaching=teaching)
     taught, taught_by = (teaching.facts(), teaching.checkpoints) if teaching else ({}, ())
     settings = {"start_from": encoder.name, **taught, **chosen.facts()}
-    _finish(made, "finetune", [encoder, *taught_by], settings | history(encoder), chosen, as_json=as_json)
+    finish(made, "finetune", [encoder, *taught_by], settings | history(encoder), chosen, as_json=as_json)
 
 
 @app.command("prune")
@@ -134,7 +135,7 @@ def prune(
     settings = {"method": method, "density": density, "hidden_passes": hidden_passes}
     settings |= {"latency": table.facts if table else None}
     settings |= teaching.facts() | chosen.facts() | (history(start) if start else {})
-    _finish(made, "prune", [start or teaching.checkpoint, *teaching.checkpoints], settings, chosen, as_json=as_json)
+    finish(made, "prune", [start or teaching.checkpoint, *teaching.checkpoints], settings, chosen, as_json=as_json)
     smaller.note(teaching.checkpoint, "pruned", made)
 
 
@@ -173,7 +174,7 @@ def distil(
         ).run()  # fmt: skip
     settings = {"layers": numbers, "hidden_passes": hidden_passes, "by_labels": by_labels}
     settings |= teaching.facts() | chosen.facts()
-    _finish(made, "distil", teaching.checkpoints, settings, chosen, as_json=as_json)
+    finish(made, "distil", teaching.checkpoints, settings, chosen, as_json=as_json)
     if not by_labels:  # which is there to be compared with
         smaller.note(teaching.checkpoint, "distilled", made)
 
@@ -197,7 +198,7 @@ def quantise(
     with _steps() as on_step:
         made = trained_rounded(chosen.parts.learned, start=start, teaching=teaching, run=chosen.run, on_step=on_step)
     settings = teaching.facts() | chosen.facts() | history(start)
-    _finish(made, "quantise", [start, *teaching.checkpoints], settings, chosen, as_json=as_json)
+    finish(made, "quantise", [start, *teaching.checkpoints], settings, chosen, as_json=as_json)
 
 
 def _numbers(layers: str) -> list[int]:
@@ -217,6 +218,7 @@ def _teaching(teachers: list[Path] | None, backend: str | None, kept: Path | Non
     return Teaching(first, catalog.backend(backend) if backend else None, kept, watched, tuple(others))
 
 
+app.command("soup")(soup)
 app.command("calibrate")(calibrate)
 app.command("compare")(compare)
 
@@ -272,7 +274,7 @@ def pack(
     weights_of(checkpoint)
     limit_threads()
     pack_checkpoint(checkpoint, out, {"source": checkpoint.name})
-    _made(out, as_json)
+    show_made(out, as_json)
 
 
 @contextmanager
@@ -285,46 +287,3 @@ def _steps() -> Iterator[OnStep]:
 
     with bar("steps", None) as advance:
         yield lambda step: advance(step.number, note(step), step.of)
-
-
-def _finish(
-    made: Path, step: str, origins: Sequence[Path], settings: dict[str, Any], chosen: Chosen, *, as_json: bool
-) -> None:
-    """Stores what was trained from the first of the ``origins``, by the others, measures it and shows it."""
-    from qa_backends.training.provenance import finish
-
-    finish(made, step=step, parent=origins[0], settings=settings)
-    _measure_held_out(made, chosen, origins)
-    _made(made, as_json)
-
-
-def _measure_held_out(made: Path, chosen: Chosen, origins: Sequence[Path]) -> None:
-    """Writes to the manifest which articles were held out, what the checkpoint answers of them, in percent, as recipes
-    are compared (no threshold of "no answer" is fitted yet), and then what is fitted on them."""
-    from qa_backends.measure.quality.scoring import figures
-    from qa_backends.measure.results.records import HELD_OUT
-    from qa_backends.training.provenance import add_to_manifest, seen_before
-
-    parts = chosen.parts
-    if not parts.articles:
-        return
-    found = figures(*answers_of(made, HELD_OUT, parts.held_out, chosen.run.device))
-    facts: dict[str, Any] = {
-        "articles": parts.articles,
-        "seen_before": seen_before(origins, parts.articles),
-        "questions": found.n,
-        "f1_interval": (found.f1_interval.low, found.f1_interval.high),
-    }
-    facts |= {each: getattr(found, each) for each in ("exact", "f1", "has_ans_f1", "no_ans_f1")}
-    add_to_manifest(made, {"held_out": facts})
-    of = catalog.family_of(made, "trained", "Just trained")
-    fit(made, of, catalog.backend(catalog.BASELINE), chosen.run.device, parts, {HELD_OUT: parts.held_out}, origins)
-
-
-def _made(folder: Path, as_json: bool) -> None:
-    """Shows what was made."""
-    manifest = read_manifest(folder)
-    if as_json:
-        show({"folder": str(folder), **asdict(manifest)})
-    else:
-        console.print(f"{folder}: {manifest.encoder_parameters:,} encoder parameters, {manifest.bytes / 1e6:.1f} MB")

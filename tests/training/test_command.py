@@ -237,6 +237,19 @@ def test_a_checkpoint_is_trained_on_for_int8(train: Train, tiny: Path, tmp_path:
     assert made["settings"]["before"] == {"density": 0.4} and made["settings"]["teacher_backend"] == "baseline-ort"
 
 
+def test_a_soup_of_two_runs_is_asked_of_the_articles_that_both_held_out(
+    train: Train, tiny: Path, tmp_path: Path
+) -> None:
+    asked = ("--passes", "1", "--hold-out", "2")
+    first = train("finetune", "--from", str(encoder_of(tiny)), *asked, "--out", str(tmp_path / "first"))
+    second = train("finetune", "--from", first["folder"], *asked, "--out", str(tmp_path / "second"))
+    made = train("soup", second["folder"], first["folder"], "--hold-out", "2", "--out", str(tmp_path / "soup"))
+    held_out = made["settings"]["held_out"]
+    assert held_out["articles"] == second["settings"]["held_out"]["articles"] and not held_out["seen_before"]
+    assert 0 <= held_out["f1"] <= 100 and made["settings"]["calibration"]
+    assert made["settings"]["before"]["before"] == first["settings"]
+
+
 def test_what_a_run_did_otherwise_is_compared_on_the_articles_that_all_held_out(
     train: Train, tiny: Path, tmp_path: Path
 ) -> None:

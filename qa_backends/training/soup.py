@@ -1,0 +1,60 @@
+"""Average the weights of checkpoints that were trained from one another: a model soup (Wortsman et al. 2022, "Model
+soups", arXiv:2203.05482), which takes no longer to answer than one of them.
+
+A checkpoint averaged with what it was trained on from keeps more of what that knew (Wortsman et al. 2022, "Robust
+fine-tuning of zero-shot models", arXiv:2109.01903).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qa_backends.checkpoints.files import WEIGHTS
+from qa_backends.checkpoints.load import load_model, save_model
+from qa_backends.checkpoints.manifest import file_hash, shapes_of
+from qa_backends.errors import InputError
+from qa_backends.training.provenance import finish, history, weights_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def soup(checkpoints: Sequence[Path], folder: Path) -> Path:
+    """Writes the mean of the checkpoints' weights to ``folder``, which is returned, with the first one's tokenizer.
+
+    Weights of equal shapes may still be of models that have nothing in common, as of two that lost other heads: what
+    the mean of such answers is of no use, and only its figures tell.
+
+    Raises:
+        InputError: there are fewer than two, their shapes or their tokenizers differ, or ``folder`` holds a checkpoint.
+        ArtefactError: one cannot be read.
+    """
+    import torch
+
+    _check(checkpoints, folder)
+    first, *others = checkpoints
+    mean = load_model(first)
+    with torch.no_grad():
+        for number, other in enumerate(others, start=2):
+            weights = dict(load_model(other).named_parameters())
+            for name, each in mean.named_parameters():
+                each.lerp_(weights[name], 1 / number)
+    save_model(mean, folder, tokenizer_from=first, dtype=torch.float32)
+    settings = {"of": [file_hash(each / WEIGHTS) for each in checkpoints], **history(first)}
+    return finish(folder, step="soup", parent=first, settings=settings)
+
+
+def _check(checkpoints: Sequence[Path], folder: Path) -> None:
+    if len(checkpoints) < 2:
+        raise InputError("There is nothing to average. Name two checkpoints at least.")
+    if (folder / WEIGHTS).exists():
+        raise InputError(f"{folder} holds a checkpoint already. Name another folder: --out FOLDER.")
+    for each in checkpoints:
+        weights_of(each)
+    first, *others = checkpoints
+    for each in others:
+        if shapes_of(each) != shapes_of(first):
+            raise InputError(f"The weights in {each} have other shapes than those in {first}. Average what is alike.")
+        if file_hash(each / "tokenizer.json") != file_hash(first / "tokenizer.json"):
+            raise InputError(f"{each} and {first} do not have the same tokenizer. Average what reads alike.")

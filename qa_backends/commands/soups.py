@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from qa_backends.checkpoints.sources import with_tokenizer
 from qa_backends.commands.finishing import measure_held_out, show_made
 from qa_backends.commands.runs import Data, HoldOut, HoldOutSeed
-from qa_backends.commands.terminal import Device, Json, pick_device, questions_of
+from qa_backends.commands.terminal import Device, Json, pick_device, questions_of, watched
 from qa_backends.training.heldout import ARTICLES, split
 
 
@@ -29,7 +30,8 @@ def soup(
     from qa_backends.training.soup import soup as averaged
 
     parts, computing = split(questions_of(data), hold_out, hold_out_seed), pick_device(device)
+    origins = [with_tokenizer(each, watched) for each in checkpoints]
     limit_threads()
-    averaged(checkpoints, out)
-    measure_held_out(out, parts, computing, checkpoints)
+    averaged(origins, out)
+    measure_held_out(out, parts, computing, origins)
     show_made(out, as_json)

@@ -53,10 +53,14 @@ def check_layers_known(checkpoint: Path) -> None:
         raise InputError(f"Models of the kind '{config['model_type']}' are not made smaller here, but these: {able}.")
 
 
+def read_alike(one: Path, other: Path) -> bool:
+    """Whether both checkpoints see a text as the same tokens."""
+    return file_hash(one / "tokenizer.json") == file_hash(other / "tokenizer.json")
+
+
 def check_read_alike(start: Path, teacher: Path) -> None:
     """Raises InputError where the two would not see a text as the same tokens."""
-    one, other = (file_hash(each / "tokenizer.json") for each in (start, teacher))
-    if one != other:
+    if not read_alike(start, teacher):
         raise InputError(
             f"{start} and its teacher {teacher} do not have the same tokenizer. Name a teacher that reads as it does: "
             "--teacher FOLDER."

@@ -13,7 +13,7 @@ from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.checkpoints.manifest import file_hash, shapes_of
 from qa_backends.errors import InputError
-from qa_backends.training.provenance import finish, history, weights_of
+from qa_backends.training.provenance import finish, history, read_alike, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,5 +56,5 @@ def _check(checkpoints: Sequence[Path], folder: Path) -> None:
     for each in others:
         if shapes_of(each) != shapes_of(first):
             raise InputError(f"The weights in {each} have other shapes than those in {first}. Average what is alike.")
-        if file_hash(each / "tokenizer.json") != file_hash(first / "tokenizer.json"):
+        if not read_alike(each, first):
             raise InputError(f"{each} and {first} do not have the same tokenizer. Average what reads alike.")

@@ -193,7 +193,7 @@ def _known(card: Card, title: str, device: str) -> str:
         return '<div class="qa-f1"></div>'
     elsewhere = "" if known.device == device else f", on the {device_title(known.device)}"
     agrees = "" if known.agreement is None else f" <span>agrees {known.agreement:.0f} %</span>"
-    said = f'<span class="qa-unseen"><span>F1, </span>{escape(title)} </span>'
+    said = f'<span class="qa-unseen"><span class="qa-unseen">F1, </span>{escape(title)} </span>'
     return f'<div class="qa-f1"><b>{said}{known.f1:.1f}</b>{escape(elsewhere)}{agrees}</div>'
 
 

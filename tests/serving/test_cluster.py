@@ -19,13 +19,13 @@ import yaml
 from helpers import QUESTION, ROOT, TEXT
 from pydantic import ValidationError
 from serving.moody import MOODY, moody
-from serving.test_serve import free_port
 
 from qa_backends import catalog
 from qa_backends.contract import Query
 from qa_backends.errors import UnknownBackend
 from qa_backends.serving.batching import BatchSize
 from qa_backends.serving.cluster import Model, Options, app, deployment_of
+from qa_backends.serving.load.servers import free_port
 from qa_backends.serving.schemas import Failed, GivenAnswer
 
 if TYPE_CHECKING:

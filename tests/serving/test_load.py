@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from serving.test_rest import Clients, ask, serving
 
 from qa_backends import catalog
 from qa_backends.catalog import Backend
+from qa_backends.errors import BackendFailed
 from qa_backends.measure.results.files import read_results
 from qa_backends.measure.timing.machine import this_machine
 from qa_backends.paths import SERVING
@@ -21,7 +24,7 @@ from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
 from qa_backends.serving.batching import BatchSize
 from qa_backends.serving.load import measure as measuring
-from qa_backends.serving.load import report
+from qa_backends.serving.load import report, servers
 from qa_backends.serving.load.measure import WAYS, measure
 from qa_backends.serving.load.records import (
     KIND,
@@ -35,7 +38,7 @@ from qa_backends.serving.load.records import (
     Serving,
     share_reached,
 )
-from qa_backends.serving.load.servers import Target
+from qa_backends.serving.load.servers import Target, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +55,19 @@ def test_the_share_is_of_what_the_curve_allows(together: float, share: float) ->
 
 def test_a_curve_that_does_not_rise_has_no_share() -> None:
     assert share_reached((BatchPoint(1, 100.0), BatchPoint(8, 90.0)), 100.0, 120.0) is None
+
+
+def test_a_server_gets_a_port_that_nobody_else_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = free_port(), free_port()
+    assert first != second
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        given = taken.getsockname()[1]
+        assert max(first, second) < given, "below those that are given out by themselves"
+        monkeypatch.setattr(servers, "_EACH_PORT", cycle([given, first]))
+        assert free_port() == first
+        monkeypatch.setattr(servers, "_EACH_PORT", cycle([given]))
+        with pytest.raises(BackendFailed, match="end what listens there"):
+            free_port()
 
 
 def test_percentiles_are_of_all_requests() -> None:

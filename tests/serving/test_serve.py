@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +17,8 @@ import pytest
 from helpers import QUESTION, ROOT, TEXT
 from serving.test_rest import metric, until
 
+from qa_backends.serving.load.servers import free_port
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 PATIENCE_S = 120.0
 QUERY = {"question": QUESTION, "context": TEXT}
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @contextmanager

@@ -20,7 +20,6 @@ import tritonclient.grpc
 from contracts import check_backend
 from google.protobuf import text_format
 from helpers import QUESTION, ROOT, TEXT
-from serving.test_serve import free_port
 from tritonclient.grpc.model_config_pb2 import ModelConfig, ModelInstanceGroup
 
 from qa_backends import catalog
@@ -29,6 +28,7 @@ from qa_backends.engines.triton import ARTEFACT, NAMED_BY, WAYS, Triton, inputs_
 from qa_backends.errors import BackendFailed, BackendUnavailable, InputError
 from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
+from qa_backends.serving.load.servers import free_port
 from qa_backends.serving.triton.repository import export_repository
 from qa_backends.serving.triton.server import REQUIREMENTS, Addresses, serve
 

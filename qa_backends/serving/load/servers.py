@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +33,11 @@ ENDING_S = 60.0
 """For it to end when it is told to."""
 ACCEPTED = 1_024
 """Questions that may wait, more than there are clients: what is measured is answering, not refusing."""
+PORTS = range(20_000, 32_768)
+"""For servers. Any port above may be taken at any moment for the near end of a connection (Linux:
+``ip_local_port_range``), and Ray, which opens many, begins to listen seconds after it was told where; those from 10002
+to 19999 it gives its workers."""
+_EACH_PORT = cycle(random.sample(PORTS, len(PORTS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ def started(way: Way, target: Target, folder: Path) -> Iterator[str]:
     Raises:
         BackendFailed: it ended, or did not answer in time.
     """
-    port = _free_port()
+    port = free_port()
     command = {"rest": _rest, "triton": _triton, "ray": _ray}[way.kind](way, target, port, folder)
     log = folder / "log.txt"
     with log.open("wb") as told:
@@ -95,7 +102,7 @@ def _rest(way: Way, target: Target, port: int, _folder: Path) -> list[str]:
 def _triton(_way: Way, target: Target, port: int, folder: Path) -> list[str]:
     models = folder / "models"
     export_repository(target.runtime, target.family, target.backend, target.device, models, target.runtime.progress)
-    ports = ["--http-port", str(port), "--grpc-port", str(_free_port()), "--metrics-port", str(_free_port())]
+    ports = ["--http-port", str(port), "--grpc-port", str(free_port()), "--metrics-port", str(free_port())]
     where = ["--environment", str(target.triton_environment)] if target.triton_environment else []
     return [sys.executable, "-m", "qa_backends", "triton", "serve", str(models), *ports, *where]
 
@@ -140,7 +147,14 @@ def body_of(target: Target, question: str, context: str) -> dict[str, Any]:
     return {"backend": target.name, "queries": [{"question": question, "context": context}]}
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def free_port() -> int:
+    """A port of this machine that nothing listens on, and another one each time.
+
+    Raises:
+        BackendFailed: all of ``PORTS`` are taken.
+    """
+    for port in islice(_EACH_PORT, len(PORTS)):
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise BackendFailed(f"Every port from {PORTS[0]} to {PORTS[-1]} is taken: end what listens there, and try again.")

@@ -196,7 +196,7 @@ def test_the_pruned_checkpoint_is_smaller_and_says_so() -> None:
     before, after = read_manifest(BASELINE), read_manifest(pruned)
     assert after.encoder_parameters <= 0.5 * before.encoder_parameters
     assert after.bytes < before.bytes
-    assert after.settings["teacher"] == before.parent, "both were taught by the baseline as it was"
+    assert after.settings["before"]["teacher"] == before.settings["before"]["teacher"], "both had the same teachers"
 
 
 def test_what_needs_a_gpu_is_said_to_be_unavailable_where_there_is_none(

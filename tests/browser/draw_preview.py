@@ -27,18 +27,18 @@ SAYS = "Description"
 """Under which the file keeps what the picture says."""
 SUBTITLE = "One question, several ways to run the same model:<br>each answer beside the time it really took."
 STYLE = """
-body { margin: 0; padding: 52px 72px; width: 1056px; height: 526px; display: flex; flex-direction: column;
+body { margin: 0; padding: 40px 72px; width: 1056px; height: 550px; display: flex; flex-direction: column;
   background: #f9fafb; color: #1f2937; font-family: system-ui, sans-serif; }
 header { display: grid; grid-template-columns: 96px 1fr; gap: 8px 26px; align-items: end; }
 header svg { grid-row: span 2; align-self: center; }
 h1 { margin: 0; font-size: 44px; line-height: 1.1; }
 p { margin: 0; align-self: start; color: #55606e; font-size: 24px; line-height: 1.3; }
-main { margin-top: auto; background: white; border: 1px solid #d5dae1; border-radius: 18px; padding: 28px 40px; }
+main { margin-top: auto; background: white; border: 1px solid #d5dae1; border-radius: 18px; padding: 22px 40px; }
 h2 { margin: 0; font-size: 34px; }
 .verdict { display: flex; align-items: center; gap: 28px; margin: 12px 0 16px; font-size: 28px; color: #55606e; }
 .verdict b { font-size: 88px; line-height: 1; color: #08704f; }
 ol { list-style: none; margin: 0; padding: 0; font-size: 25px; }
-li { display: grid; grid-template-columns: 290px 1fr 130px; gap: 20px; align-items: center; padding: 8px 0; }
+li { display: grid; grid-template-columns: 290px 1fr 130px; gap: 20px; align-items: center; padding: 6px 0; }
 li i { height: 26px; border-radius: 5px; }
 li span { text-align: right; font-weight: 600; }
 """

@@ -74,16 +74,29 @@ def test_one_is_pruned_and_distilled_and_stands_beside_the_model_it_was_made_of(
     assert catalog.usual(family)[-1].startswith("pruned-ort")
 
 
-def test_a_model_that_predates_tokenizer_json_is_made_smaller_too(tmp_path: Path, train: Train) -> None:
-    model = checkpoint_of("roberta", tmp_path / "old", seed=6)
+def predating(folder: Path, seed: int) -> Path:
+    """A model saved before there was a ``tokenizer.json``."""
+    model = checkpoint_of("roberta", folder, seed=seed)
     (model / "tokenizer.json").unlink()
     split = json.loads(tokenizer_of("roberta"))["model"]
     (model / "vocab.json").write_text(json.dumps(split["vocab"]), encoding="utf-8")
     merges = [each if isinstance(each, str) else " ".join(each) for each in split["merges"]]
     (model / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n", encoding="utf-8")
+    return model
+
+
+def test_a_model_that_predates_tokenizer_json_is_made_smaller_too(tmp_path: Path, train: Train) -> None:
+    model = predating(tmp_path / "old", seed=6)
     assert train("prune", "--teacher", str(model), "--out", str(tmp_path / "p"), "--density=0.5", "--passes=1") == 0
     family = catalog.adopt(str(model), UNWATCHED)
     assert [name for name, _ in family.checkpoints] == ["baseline", "pruned"]
+
+
+def test_models_that_predate_tokenizer_json_are_averaged_too(tmp_path: Path, train: Train) -> None:
+    models = [predating(tmp_path / str(seed), seed) for seed in (6, 7)]
+    assert train("soup", *map(str, models), "--out", str(tmp_path / "soup")) == 0
+    words = json.loads((tmp_path / "soup" / "tokenizer.json").read_text())["model"]["vocab"]
+    assert words == json.loads((models[0] / "vocab.json").read_text())
 
 
 def test_a_kind_whose_layers_are_not_known_is_not_made_smaller(

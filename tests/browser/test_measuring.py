@@ -302,7 +302,7 @@ def test_quality_is_measured_and_a_differing_question_is_asked_with_one_click(pa
     question = first.locator(".qa-question").inner_text()
     assert first.locator("dd").count() == 3, "people's answer and two backends'"
     first.locator("button").click()
-    page.wait_for_selector(f"#qa-result h2:has-text({json.dumps(question)})")
+    page.wait_for_selector(f"#qa-result h2:has-text({json.dumps(question, ensure_ascii=False)})")
     page.wait_for_selector("#qa-result .qa-chip:has-text('Another answer here')")
     assert page.locator("#qa-question textarea, #qa-question input").first.input_value() == question
     assert page.evaluate("scrollY") == 0, "the result is in sight"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +29,9 @@ from qa_backends.errors import InputError
 from qa_backends.measure.results.records import HELD_OUT
 from qa_backends.squad import Question
 from qa_backends.training.heldout import ARTICLES, Split, split
+
+if TYPE_CHECKING:
+    from qa_backends.measure.quality.scoring import Figures
 
 
 def calibrate(
@@ -77,10 +80,10 @@ def fit(
     parts: Split,
     sets: Mapping[str, Sequence[Question]],
     origins: Sequence[Path],
-) -> None:
+) -> Figures:
     """Writes to the manifest of ``made`` the temperature and the threshold of "no answer" that the held-out questions
     give, and what they change on each of the ``sets``, they among them. ``origins`` are what it was trained from, and
-    who taught it.
+    who taught it. Returns the figures of the held-out questions without either.
 
     Of articles that it may have been trained on, a checkpoint knows which questions they leave open: the threshold that
     they give is noted, and not used.
@@ -98,7 +101,7 @@ def fit(
     runtime = Runtime(progress=watched)
     found: dict[str, Rivals] = {}
     for name, questions in sets.items():
-        with bar(f"confidence, {name}", len(questions)) as advance:
+        with bar(name, len(questions)) as advance:
             found[name] = rivals(runtime, of, backend, device, questions, watched, lambda done, _of: advance(done))
     seen, plain = seen_before(origins, parts.articles), of.settings.null_threshold
     best = plain if of.settings.always_answers else fitted_threshold(found[HELD_OUT])
@@ -112,3 +115,4 @@ def fit(
         errors[-1] |= {"f1": each.f1(plain), "f1_at_threshold": each.f1(best)}
     facts = {"articles": parts.articles, "seen_before": seen, "threshold": best, "errors": errors}
     add_to_manifest(made, {"calibration": facts}, Fitted(temperature, threshold))
+    return found[HELD_OUT].figures(plain)

@@ -10,7 +10,6 @@ from typing import Any
 from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.commands.calibrating import fit
-from qa_backends.commands.comparing import answers_of
 from qa_backends.commands.runs import Chosen
 from qa_backends.commands.terminal import console, show
 from qa_backends.training.heldout import Split
@@ -28,15 +27,15 @@ def finish(
 
 
 def measure_held_out(made: Path, parts: Split, device: str, origins: Sequence[Path]) -> None:
-    """Writes to the manifest which articles were held out, what the checkpoint answers of them, in percent, as recipes
-    are compared (no threshold of "no answer" is fitted yet), and then what is fitted on them."""
-    from qa_backends.measure.quality.scoring import figures
+    """Writes to the manifest what is fitted on the held-out articles, which they are, and what the checkpoint answers
+    of them, in percent, as recipes are compared: without the threshold of "no answer" that is fitted."""
     from qa_backends.measure.results.records import HELD_OUT
     from qa_backends.training.provenance import add_to_manifest, seen_before
 
     if not parts.articles:
         return
-    found = figures(*answers_of(made, HELD_OUT, parts.held_out, device))
+    of = catalog.family_of(made, "trained", "Just trained")
+    found = fit(made, of, catalog.backend(catalog.BASELINE), device, parts, {HELD_OUT: parts.held_out}, origins)
     facts: dict[str, Any] = {
         "articles": parts.articles,
         "seen_before": seen_before(origins, parts.articles),
@@ -45,8 +44,6 @@ def measure_held_out(made: Path, parts: Split, device: str, origins: Sequence[Pa
     }
     facts |= {each: getattr(found, each) for each in ("exact", "f1", "has_ans_f1", "no_ans_f1")}
     add_to_manifest(made, {"held_out": facts})
-    of = catalog.family_of(made, "trained", "Just trained")
-    fit(made, of, catalog.backend(catalog.BASELINE), device, parts, {HELD_OUT: parts.held_out}, origins)
 
 
 def show_made(folder: Path, as_json: bool) -> None:

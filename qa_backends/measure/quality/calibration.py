@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qa_backends.contract import Query
-from qa_backends.measure.quality.scoring import batch, score_text
+from qa_backends.measure.quality.scoring import batch, figures_of, score_text
 from qa_backends.reader.decode import best_of, best_spans, null_score, whole_character
 from qa_backends.reader.reader import of_each
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.measure.quality.scoring import Done
+    from qa_backends.measure.quality.scoring import Done, Figures
     from qa_backends.progress import Progress
     from qa_backends.runtime import Runtime
     from qa_backends.squad import Question
@@ -75,7 +75,14 @@ class Rivals:
 
     def f1(self, null_threshold: float) -> float:
         """Of what is answered, in percent."""
-        return 100 * float(np.where(self._answered(null_threshold), self.span_f1, self.null_right).mean())
+        return 100 * float(self._f1_of_each(null_threshold).mean())
+
+    def figures(self, null_threshold: float) -> Figures:
+        """Of what is answered, as of any answers."""
+        return figures_of(self.right(null_threshold), self._f1_of_each(null_threshold), ~self.null_right)
+
+    def _f1_of_each(self, null_threshold: float) -> Numbers:
+        return np.where(self._answered(null_threshold), self.span_f1, self.null_right)
 
     def _answered(self, null_threshold: float) -> Truths:
         return np.asarray(self.ahead <= null_threshold)

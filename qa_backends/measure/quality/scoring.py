@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from qa_backends.measure.timing.load import BUSY_ABOVE, LoadMeter
 from qa_backends.measure.timing.statistics import Difference, Interval, interval_of_mean, paired_difference
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Answer
     from qa_backends.progress import Progress
@@ -152,24 +154,40 @@ def figures(scored: Sequence[Scored], seconds: float | None, baseline: Sequence[
     Raises:
         ValueError: no questions.
     """
-    if not scored:
+    found = figures_of(
+        np.asarray([each.exact for each in scored]),
+        np.asarray([each.f1 for each in scored]),
+        np.asarray([bool(each.question.answers) for each in scored]),
+    )
+    return replace(
+        found,
+        questions_per_second=len(scored) / seconds if seconds else None,
+        agreement=agreement(scored, baseline) if baseline is not None else None,
+        f1_difference=_difference(scored, baseline) if baseline is not None else None,
+    )
+
+
+def figures_of(exact: NDArray[np.bool_], f1: NDArray[np.float64], answerable: NDArray[np.bool_]) -> Figures:
+    """The figures of questions of which is known, ``[n]`` each, whether the answer is exactly right, its F1, 0..1, and
+    whether there is one.
+
+    Raises:
+        ValueError: no questions.
+    """
+    if not len(f1):
         raise ValueError("no questions to take figures of")
-    f1 = 100 * np.asarray([each.f1 for each in scored])
-    exact = 100 * np.asarray([float(each.exact) for each in scored])
-    answerable = np.asarray([bool(each.question.answers) for each in scored])
+    right, f1 = np.where(exact, 100.0, 0.0), 100 * f1
     return Figures(
-        n=len(scored),
-        exact=float(exact.mean()),
+        n=len(f1),
+        exact=float(right.mean()),
         f1=float(f1.mean()),
         has_ans_f1=float(f1[answerable].mean()) if answerable.any() else None,
         no_ans_f1=float(f1[~answerable].mean()) if not answerable.all() else None,
-        questions_per_second=len(scored) / seconds if seconds else None,
-        exact_interval=interval_of_mean(exact),
+        questions_per_second=None,
+        exact_interval=interval_of_mean(right),
         f1_interval=interval_of_mean(f1),
         has_ans_f1_interval=interval_of_mean(f1[answerable]) if answerable.any() else None,
         no_ans_f1_interval=interval_of_mean(f1[~answerable]) if not answerable.all() else None,
-        agreement=agreement(scored, baseline) if baseline is not None else None,
-        f1_difference=_difference(scored, baseline) if baseline is not None else None,
     )
 
 

@@ -18,7 +18,7 @@ from qa_backends.measure.quality.calibration import (
     fitted_threshold,
     rivals,
 )
-from qa_backends.measure.quality.scoring import score
+from qa_backends.measure.quality.scoring import figures, score
 from qa_backends.progress import UNWATCHED
 from qa_backends.squad import Question, read_squad
 
@@ -101,8 +101,8 @@ def test_what_competes_is_what_the_reader_chooses_among(runtime: Runtime) -> Non
     temperature = family.reads("pruned").temperature
     assert temperature != 1, "its manifest says one"
     assert found.confidence(temperature, 0.0) == pytest.approx([each.confidence for each in answers], abs=1e-4)
-    right = [score(question, answer).exact for question, answer in zip(questions, answers, strict=True)]
-    assert found.right(0.0).tolist() == right
-    assert 0 < sum(right) < FEW
-    f1 = [score(question, answer).f1 for question, answer in zip(questions, answers, strict=True)]
-    assert found.f1(0.0) == pytest.approx(100 * sum(f1) / FEW)
+    scored = [score(question, answer) for question, answer in zip(questions, answers, strict=True)]
+    assert found.right(0.0).tolist() == [each.exact for each in scored]
+    assert 0 < sum(each.exact for each in scored) < FEW
+    assert found.figures(0.0) == figures(scored, None)
+    assert found.f1(0.0) == pytest.approx(100 * sum(each.f1 for each in scored) / FEW)

@@ -14,11 +14,11 @@ from qa_backends import catalog
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run", "--disable-quic"]  # fmt: skip
+         "--disable-sync", "--no-first-run", "--disable-quic", "--process-per-site"]  # fmt: skip
 PATIENCE = 120_000
 
 
@@ -50,21 +50,46 @@ def short_turns() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def context_of(browser: Browser, url: str) -> Callable[..., BrowserContext]:
+    """The browser context with these options, in which one tab of the app's site stays open: Chromium ends a site's
+    process with its last tab, and the page takes three times as long in a process that has not run it yet."""
+    contexts: dict[tuple[tuple[str, object], ...], BrowserContext] = {}
+
+    def context_with(**options: Any) -> BrowserContext:
+        key = tuple(sorted(options.items()))
+        if key not in contexts:
+            contexts[key] = browser.new_context(**options)
+            contexts[key].new_page().goto(f"{url}theme.css")
+        context = contexts[key]
+        context.clear_cookies()
+        context.pages[0].evaluate("localStorage.clear()")
+        return context
+
+    return context_with
+
+
 @pytest.fixture
-def open_page(browser: Browser, url: str) -> Iterator[Callable[..., Page]]:
+def open_page(browser: Browser, context_of: Callable[..., BrowserContext], url: str) -> Iterator[Callable[..., Page]]:
     """Opens the app, at an address with this query, in a window of this size, in a browser so many times slower.
 
-    ``prepare`` is a script that runs before the page's own; options are those of a browser context.
+    ``prepare`` is a script that runs before the page's own; with it, or slowed down, the browser has never seen the
+    page before. ``options`` are those of a browser context.
     """
-    contexts = []
+    opened: list[Page | BrowserContext] = []
 
     def open_it(
         query: str = "", size: dict[str, int] = WIDE, prepare: str = "", slower: int = 1, **options: Any
     ) -> Page:
-        context = browser.new_context(viewport=size, **options)
-        contexts.append(context)
+        if prepare or slower > 1:
+            context = browser.new_context(**options)
+            opened.append(context)
+        else:
+            context = context_of(**options)
         page = context.new_page()
+        opened.append(page)
         page.set_default_timeout(PATIENCE)
+        page.set_viewport_size(size)  # type: ignore[arg-type]  # a size
         page.add_init_script(prepare)
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
         page.goto(url + query)
@@ -72,8 +97,8 @@ def open_page(browser: Browser, url: str) -> Iterator[Callable[..., Page]]:
         return page
 
     yield open_it
-    for context in contexts:
-        context.close()
+    for each in reversed(opened):
+        each.close()
 
 
 @pytest.fixture

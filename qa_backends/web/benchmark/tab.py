@@ -146,7 +146,7 @@ class BenchmarkTab:
         with gr.Accordion(shown.said(records, names, at), open=False, elem_id="qa-bench-view") as self._view:
             self._names = gr.CheckboxGroup(
                 shown.choices(records), value=names, label="Backends in the charts", elem_id="qa-bench-names",
-                elem_classes="qa-backends",
+                elem_classes="qa-backends", show_select_all=True,
             )  # fmt: skip
             with gr.Row(elem_classes="qa-view"):
                 self._at = gr.Dropdown(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,16 +55,11 @@ def short_turns() -> Iterator[None]:
 def context_of(browser: Browser, url: str) -> Callable[..., BrowserContext]:
     """The browser context with these options, in which one tab of the app's site stays open: Chromium ends a site's
     process with its last tab, and the page takes three times as long in a process that has not run it yet."""
-    contexts: dict[tuple[tuple[str, object], ...], BrowserContext] = {}
 
+    @cache
     def context_with(**options: Any) -> BrowserContext:
-        key = tuple(sorted(options.items()))
-        if key not in contexts:
-            contexts[key] = browser.new_context(**options)
-            contexts[key].new_page().goto(f"{url}theme.css")
-        context = contexts[key]
-        context.clear_cookies()
-        context.pages[0].evaluate("localStorage.clear()")
+        context = browser.new_context(**options)
+        context.new_page().goto(f"{url}theme.css")
         return context
 
     return context_with
@@ -86,6 +82,8 @@ def open_page(browser: Browser, context_of: Callable[..., BrowserContext], url: 
             opened.append(context)
         else:
             context = context_of(**options)
+            context.clear_cookies()
+            context.pages[0].evaluate("localStorage.clear()")
         page = context.new_page()
         opened.append(page)
         page.set_default_timeout(PATIENCE)

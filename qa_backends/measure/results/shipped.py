@@ -132,22 +132,35 @@ def in_current_shapes(benchmark: Benchmark) -> Benchmark:
 def ticked_anywhere(family: Family, device: str) -> tuple[str, ...]:
     """What is ticked to begin with on any kind of processor that was measured, as far as it can run here."""
     files = [measured_on(kind, BENCHMARK) for kind in ("", AMD, INTEL, AVX2)]
-    measured = [in_current_shapes(benchmark_in(each)) for each in files if each.is_file()]
+    measured = [read_benchmark(each) for each in files if each.is_file()]
     return tuple(dict.fromkeys(name for each in measured for name in preselection(family, device, each)))
+
+
+@cache
+def raced_here() -> Benchmark | None:
+    """What was measured on a processor like this one, or else on the usual one, of whatever shapes: which engine is the
+    fastest there, other shapes tell too. ``None`` where nothing was measured."""
+    files = (of_like_processor(BENCHMARK), BENCHMARK)
+    return next((read_benchmark(each) for each in files if each.is_file()), None)
 
 
 def preselection(family: Family, device: str, benchmark: Benchmark | None = None) -> tuple[str, ...]:
     """What is ticked to begin with: the usual backends, and the fastest besides, by the benchmark or, without one, by
     that of a processor like this one, that can run here and loses no more than ``MOST_F1_LOST``; of those that cannot
-    be told from it, the one of fewest steps and options."""
-    benchmark = benchmark or shipped_benchmark()
+    be told from it, the one of fewest steps and options, or none where a usual one is among them."""
+    benchmark, usual = benchmark or raced_here(), catalog.usual(family)
     raced = [each for each in benchmark.rows if each.backend == f"{family.name}/{each.name}"] if benchmark else []
     at = [each for each in raced if (each.device, each.tokens, each.batch) == (device, SHOWN_AT, 1)]
     able = [each for each in at if _can_be_advised(family, each.name, device)]
     fastest = min(able, key=lambda each: each.p50_ms, default=None)
     alike = [catalog.backend(each.name) for each in able if fastest and _ties(each, fastest)]
-    plainest = sorted(alike, key=lambda each: len(chain_of(each.artefact)) + len(each.options))[:1]
-    return tuple(dict.fromkeys([*catalog.usual(family), *(each.name for each in plainest)]))
+    plainest = min(alike, key=lambda each: (each.name not in usual, _steps(each)), default=None)
+    return tuple(dict.fromkeys([*usual, plainest.name])) if plainest else usual
+
+
+def _steps(backend: Backend) -> int:
+    """How many steps of building it takes, and how many options."""
+    return len(chain_of(backend.artefact)) + len(backend.options)
 
 
 def _ties(record: BenchmarkRecord, fastest: BenchmarkRecord) -> bool:

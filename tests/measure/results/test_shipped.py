@@ -173,8 +173,8 @@ def test_the_shipped_benchmark_is_that_of_the_processor_more_like_this_one(
 def test_int8_whose_quality_is_not_known_here_is_not_ticked_however_fast_it_is_elsewhere(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = shipped.in_current_shapes(benchmark_in(measured_on(AMD, BENCHMARK)))
-    monkeypatch.setattr(shipped, "shipped_benchmark", lambda: found)
+    found = benchmark_in(measured_on(AMD, BENCHMARK))
+    monkeypatch.setattr(shipped, "raced_here", lambda: found)
     assert catalog.backend(preselection(MINILM, "cpu")[-1]).rounds, "where INT8 is the fastest"
     monkeypatch.setattr(shipped, "seven_bits", lambda: True)
     monkeypatch.setattr(shipped, "ACCURACY_AVX2", tmp_path / "none.json")
@@ -244,7 +244,7 @@ def test_the_fastest_that_ships_is_ticked_besides_the_usual_where_it_can_run_and
         benchmark_record(ms, backend=f"minilm/{name}", against_baseline=ratio(20 / ms)) for name, ms in times.items()
     ]
     other = [benchmark_record(1.0, backend="minilm/pruned-ort", **place) for place in ({"tokens": 32}, {"batch": 8})]
-    monkeypatch.setattr(shipped, "shipped_benchmark", lambda: benchmark(*rows, *other))
+    monkeypatch.setattr(shipped, "raced_here", lambda: benchmark(*rows, *other))
 
     def quality(_family: Family, backend: catalog.Backend, _device: str) -> object:
         loss = losses.get(backend.name, 0.0)
@@ -263,7 +263,26 @@ def test_the_fastest_that_ships_is_ticked_besides_the_usual_where_it_can_run_and
     monkeypatch.setattr(catalog, "unavailable", real)
     near = benchmark_record(4.9, backend="minilm/pruned-ov-int8-bf16", against_baseline=ratio(4.08))
     for together in ((*rows, near), (near, *rows)):
-        monkeypatch.setattr(shipped, "shipped_benchmark", lambda together=together: benchmark(*together))
+        monkeypatch.setattr(shipped, "raced_here", lambda together=together: benchmark(*together))
         assert preselection(MINILM, "cpu") == (*usual, "pruned-ov-int8"), "a tie, and the one with fewer steps"
-    monkeypatch.setattr(shipped, "shipped_benchmark", lambda: None)
+    near = benchmark_record(4.9, backend="minilm/pruned-ort-fp16", against_baseline=ratio(4.08))
+    monkeypatch.setattr(shipped, "raced_here", lambda: benchmark(*rows, near))
+    assert preselection(MINILM, "cpu") == usual, "a tie with one that is ticked anyway"
+    monkeypatch.setattr(shipped, "raced_here", lambda: None)
     assert preselection(MINILM, "cpu") == usual
+
+
+def test_where_only_earlier_shapes_were_raced_they_tell_what_to_tick(
+    measured: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Intel's processors without AMX the fastest is not that of those with it."""
+    monkeypatch.setattr(shipped, "seven_bits", lambda: False)
+    monkeypatch.setattr(shipped, "cpu_flags", frozenset)
+    monkeypatch.setattr(shipped, "cpu_facts", lambda: {"vendor_id": "GenuineIntel"})
+    monkeypatch.setattr(shipped, "raced_here", shipped.raced_here.__wrapped__)
+    rows = [
+        benchmark_record(ms, backend=f"minilm/{name}", against_baseline=ratio(20 / ms), shapes="of before")
+        for name, ms in (("baseline", 20.0), ("pruned-ort-fp16", 8.0), ("pruned-ov-int8", 4.0))
+    ]
+    write_results(measured[INTEL], KIND, benchmark(*rows))
+    assert preselection(MINILM, "cpu") == ("baseline", "pruned-ort-fp16", "pruned-ov-int8")

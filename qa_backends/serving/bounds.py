@@ -35,7 +35,7 @@ class Bounded:
         self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] not in self._paths:
+        if scope["type"] != "http" or path_of(scope) not in self._paths:
             await self._app(scope, receive, send)
             return
         announced = dict(scope["headers"]).get(b"content-length", b"0")
@@ -82,11 +82,16 @@ class Told:
             await self._app(scope, receive, sending)
         finally:
             seconds = time.perf_counter() - began
-            path = scope["path"] if scope["path"] in self._paths else OTHER
+            path = path_of(scope) if path_of(scope) in self._paths else OTHER
             self._metrics.request(path, status, seconds)
             if path != OTHER:
                 line = {"path": path, "method": scope["method"], "status": status, "ms": round(seconds * 1000, 2)}
                 logger.info("request", extra={"fields": line | told})
+
+
+def path_of(scope: Scope) -> str:
+    """What is asked for, wherever the interface is mounted: a server may leave its prefix in the path (ASGI)."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
 
 
 def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

@@ -71,14 +71,19 @@ def serve(
     log_lines()
     runtime = Runtime(progress=Progress(logger.info))
     service = service_of(runtime, of, backends, device, size, bounds)
-    local_url = f"http://{LOOPBACK if host in EVERYWHERE else host}:{port}/"
+    local_url = f"http://{_in_address(LOOPBACK if host in EVERYWHERE else host)}:{port}/"
     app = application(service, key=key, page=page, host=host, local_url=local_url)
     patience = round(bounds.seconds) + 1
     server = uvicorn.Server(
         uvicorn.Config(app, host, port, log_config=None, access_log=False, timeout_graceful_shutdown=patience)
     )
-    logger.info("serving on http://%s:%d", host, port)
+    logger.info("serving on http://%s:%d", _in_address(host), port)
     try:
         server.run()
     except SystemExit as error:  # which is how uvicorn says that the address is taken
         raise BackendUnavailable(f"Port {port} of {host} cannot be had.", "Choose another: --port NUMBER") from error
+
+
+def _in_address(host: str) -> str:
+    """The host as an address has it: IPv6 in brackets (RFC 3986)."""
+    return f"[{host}]" if ":" in host else host

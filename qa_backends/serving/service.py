@@ -119,7 +119,11 @@ class Service:
         if place.asked is None or place.batcher is None:
             raise NotReady(f"{place.name} is being made ready. Ask again in a moment.")
         with self._accepting(len(queries)):
-            prepared = await asyncio.to_thread(self._tokenised, place.asked, queries)
+            left = threading.Event()
+            try:
+                prepared = await asyncio.to_thread(self._tokenised, place.asked, queries, left)
+            finally:
+                left.set()
             readable = [each for each in prepared if not isinstance(each, QAError)]
             answers = iter(await _all(place.batcher.ask([(each, tokens_of(each)) for each in readable])))
             return [each if isinstance(each, QAError) else _paired(next(answers), each) for each in prepared]
@@ -139,10 +143,15 @@ class Service:
         finally:
             self._accepted -= count
 
-    def _tokenised(self, asked: Together, queries: Sequence[Query]) -> list[Prepared | InputError]:
+    def _tokenised(
+        self, asked: Together, queries: Sequence[Query], left: threading.Event
+    ) -> list[Prepared | InputError]:
+        """In a thread, which goes on when the request is over: ``left`` ends it before the next query."""
         found: list[Prepared | InputError] = []
         for query in queries:
             with self.runtime.beside():
+                if left.is_set():
+                    break
                 try:
                     found.append(asked.reader.prepare(query))
                 except InputError as error:

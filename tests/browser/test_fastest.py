@@ -50,6 +50,10 @@ def test_the_fastest_is_found_and_the_others_reasons_are_shown(opened: Page) -> 
     command = opened.locator("#qa-fastest-command").inner_text()
     assert "recommend" in command and "--max-f1-loss 3" in command and "--seconds 15" in command
     assert opened.locator("#qa-fastest-start").is_enabled() and opened.locator("#qa-fastest-stop").is_hidden()
+    opened.locator("#qa-fastest-seconds input").fill("3000")
+    opened.click("#qa-fastest-start")
+    opened.wait_for_selector("#qa-fastest-progress .qa-problem:has-text('a race takes at most')")
+    assert opened.locator("#qa-fastest-verdict").inner_text() == verdict, "a refusal takes nothing away"
 
 
 def test_a_search_can_be_stopped(opened: Page) -> None:

@@ -79,8 +79,13 @@ def test_a_benchmark_is_started_watched_stopped_and_downloaded(page: Page, tmp_p
     unfold(page, "#qa-bench-options")
     page.locator("#qa-bench-backends input[name='pruned-ort-fp16']").uncheck()
     page.locator("#qa-bench-runs input").fill("5")
+    page.click("#qa-bench-view > button")
     page.click("#qa-bench-start")
+    page.wait_for_selector("#qa-bench-progress [role=progressbar]")
+    page.get_by_label("Logarithmic latency").check()
     page.wait_for_selector("#qa-bench-caption:has-text('Your measurement')")
+    measured = page.locator("#qa-bench-names input[name]")
+    assert measured.evaluate_all("all => all.map(each => [each.name, each.checked])") == [["baseline", True]]
     page.wait_for_selector("#qa-bench-progress:has-text('left')")
     seen = points(page)
     page.wait_for_function(
@@ -100,6 +105,14 @@ def test_a_benchmark_is_started_watched_stopped_and_downloaded(page: Page, tmp_p
         assert [row["p50_ms"] for row in csv.DictReader(file)] == [str(row["p50_ms"]) for row in content["rows"]]
     chosen(page, "#qa-bench-open", BENCHMARK)
     page.wait_for_selector("#qa-bench-comparison:has-text('now against then')")
+
+
+def test_what_ships_can_be_downloaded_compared_with_and_downloaded_again(page: Page, tmp_path: Path) -> None:
+    open_tab(page, "Benchmark")
+    first = saved(page, "#qa-bench-json", tmp_path)
+    chosen(page, "#qa-bench-open", first)
+    page.wait_for_selector("#qa-bench-comparison:has-text('now against then')")
+    assert saved(page, "#qa-bench-json", tmp_path / "again").read_bytes() == first.read_bytes()
 
 
 def test_a_file_that_is_no_benchmark_gets_a_sentence(page: Page, tmp_path: Path) -> None:

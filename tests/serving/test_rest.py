@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -16,11 +17,14 @@ import uvicorn
 from helpers import QUESTION, TEXT
 from prometheus_client.parser import text_string_to_metric_families
 from serving.moody import MOODY, POISON, Mood, moody
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
 from qa_backends import catalog
 from qa_backends.runtime import Runtime
 from qa_backends.serving.batching import BatchSize
-from qa_backends.serving.bounds import LOG, MOST_BYTES
+from qa_backends.serving.bounds import LOG, MOST_BYTES, Bounded
 from qa_backends.serving.log import Lines
 from qa_backends.serving.server import application, service_of
 from qa_backends.serving.service import Bounds
@@ -205,6 +209,19 @@ def test_a_body_that_is_too_large_is_refused_whatever_its_header_says(client: ht
     assert announced.status_code == 413 and "8 MiB" in problem(announced)
     streamed = client.post("/v1/answer", content=(body[at : at + 65_536] for at in range(0, len(body), 65_536)))
     assert streamed.status_code == 413 and "8 MiB" in problem(streamed)
+
+
+def test_a_body_is_bounded_under_a_prefix_too() -> None:
+    """Ray leaves a route's prefix in the path."""
+    body = b" " * (MOST_BYTES + 1)
+    app = Starlette(routes=[Route("/v1/answer", lambda _request: Response(), methods=["POST"])])
+    mounted = httpx.ASGITransport(Bounded(app, ("/v1/answer",)), root_path="/qa")
+
+    async def asked() -> int:
+        async with httpx.AsyncClient(transport=mounted, base_url="http://here") as there:
+            return (await there.post("/qa/v1/answer", content=body)).status_code
+
+    assert asyncio.run(asked()) == 413
 
 
 def in_background(client: httpx.Client, count: int = 1) -> list[threading.Thread]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -65,6 +66,9 @@ def config_of(folder: Path) -> ModelConfig:
 def test_the_repository_is_what_triton_reads(runtime: Runtime, small_family: Family, tmp_path: Path) -> None:
     export_repository(runtime, small_family, catalog.backend("pruned-ort-fp16"), "cpu", tmp_path / "away", UNWATCHED)
     assert {each.name for each in (tmp_path / "away").iterdir()} == {"README.md", "onnxruntime", "python"}
+    asking = (tmp_path / "away" / "README.md").read_text(encoding="utf-8")
+    family = shlex.join(catalog.chosen_by(small_family.name))
+    assert f"answer {family} --device cpu --backend pruned-triton-fp16" in asking
     native, python = (tmp_path / "away" / form / "pruned-ort-fp16" for form in ("onnxruntime", "python"))
     assert [each.name for each in (native / "1").iterdir()] == ["model.onnx"]
     assert {each.name for each in (python / "1").iterdir()} == {"model.onnx", "model.py", "answer.py", "settings.json"}

@@ -150,6 +150,11 @@ def test_an_estimate_is_called_one_and_is_no_more_than_that_while_turns_are_to_c
     assert drawn.result(view(BASE, slow)).count("≈3.3×") == 2, "in the headline, and in the row"
 
 
+def test_an_answer_that_differs_is_told_by_more_than_its_colour() -> None:
+    other = replace(FAST, answer="Anna", span=(0, 4), same_answer=False)
+    assert drawn.result(view(BASE, other, replace(FAST, backend="pruned"))).count("Not what the baseline says:") == 1
+
+
 def test_not_even_a_first_estimate_leads_with_speed_where_the_answers_differ() -> None:
     other = replace(FAST, speed_up=None, runs=0, answer="Anna", span=(0, 4), same_answer=False)
     begun = verdict_of(replace(view(BASE, other), status="Taking turns: 1 run of each"))
@@ -289,6 +294,7 @@ def test_a_link_leaves_out_a_long_text_and_a_strange_one_is_not_believed() -> No
     assert len(share.link("Who?", "谁" * 4_000, "minilm", ["baseline"], "cpu")) < 200, (
         "encoded, it would be 36,000 bytes"
     )
+    assert len(share.link("谁" * 2_000, TEXT, "minilm", ["baseline"], "cpu")) < 200, "nor would the question alone do"
     found = share.read_link({"q": "Who?", "family": "../../etc", "backends": "rm,pruned"})
     assert found is not None
     assert found.family == "minilm" and found.backends == ["pruned"]

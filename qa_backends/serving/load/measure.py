@@ -135,7 +135,7 @@ def _start(running: ExitStack, way: Way, target: Target, queries: Sequence[Query
     folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="load-")))
     url = running.enter_context(started(way, target, folder))
     requests = folder / "requests.json"
-    requests.write_text(json.dumps([*_requests(way, target, queries)]), encoding="utf-8")
+    requests.write_text(json.dumps([*_requests(way, target, url, queries)]), encoding="utf-8")
     return Server(way, url, requests)
 
 
@@ -199,24 +199,27 @@ def _served(turn: Turn, way: Way, target: Target, client: httpx.Client) -> Calla
     return ask
 
 
-def _requests(way: Way, target: Target, queries: Sequence[Query]) -> Iterator[dict[str, Any]]:
+def _requests(way: Way, target: Target, url: str, queries: Sequence[Query]) -> Iterator[dict[str, Any]]:
     """What the clients send; to Triton the windows, which it takes the place of the model for."""
+    model = f"/v2/models/{target.backend.name}"
+    names = [each["name"] for each in httpx.get(url + model).json()["inputs"]] if way.kind == "triton" else []
     for query in queries:
         path, headers = ANSWER, {"Content-Type": "application/json"}
         body = json.dumps(body_of(target, query.question, query.context)).encode()
         if way.kind == "triton":
-            path = f"/v2/models/{target.backend.name}/infer"
-            body, length = _infer_body(target, query)
+            path = f"{model}/infer"
+            body, length = _infer_body(target, query, names)
             headers = {"Inference-Header-Content-Length": str(length)}
         yield {"path": path, "headers": headers, "body": base64.b64encode(body).decode()}
 
 
-def _infer_body(target: Target, query: Query) -> tuple[bytes, int]:
-    """Triton's binary form of a request, and the length of its JSON part (KServe's binary tensor data extension)."""
+def _infer_body(target: Target, query: Query, names: Sequence[str]) -> tuple[bytes, int]:
+    """Triton's binary form of a request with inputs of these names, and the length of its JSON part (KServe's binary
+    tensor data extension)."""
     import tritonclient.http as library
 
     windows = target.runtime.reader(target.family).prepare(query).windows
-    feeds = windows.inputs(("input_ids", "attention_mask", "token_type_ids"))
+    feeds = windows.inputs(names)
     body, length = library.InferenceServerClient.generate_request_body(inputs_of(library, feeds))
     return bytes(body), int(length)
 

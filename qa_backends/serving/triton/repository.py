@@ -10,11 +10,13 @@ Cutting a text into windows, and choosing the answer, stays with who asks: ``eng
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qa_backends import catalog
 from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.engines._onnx import FILE, OUTPUTS
 from qa_backends.engines.triton import ARTEFACT, ENGINE, PRECISION
@@ -62,7 +64,7 @@ def export_repository(
             native.mkdir(parents=True)  # on a CPU the server may fuse again what ``for_cpu`` took apart
             shutil.copyfile(version / FILE, native / FILE)
             _configure(native, NATIVE, device, facts)
-        (making / "README.md").write_text(_readme(backend, device), encoding="utf-8")
+        (making / "README.md").write_text(_readme(family, backend, device), encoding="utf-8")
     return settings
 
 
@@ -96,7 +98,7 @@ def _each(name: str, entries: list[str]) -> str:
     return f"{name} [\n  " + ",\n  ".join(entries) + "\n]"
 
 
-def _readme(backend: Backend, device: str) -> str:
+def _readme(family: Family, backend: Backend, device: str) -> str:
     gpus = " --gpus all" if device == "cuda" else ""
     native = f"""In the server's container, on its ONNX Runtime backend:
 
@@ -105,6 +107,7 @@ def _readme(backend: Backend, device: str) -> str:
 
 """
     asking = replace(backend, engine="triton", options=())
+    where = shlex.join([*catalog.chosen_by(family.name), "--device", device])
     return f"""# {backend.title}, for Triton
 
 From this folder. {native if backend.engine == NATIVE else ""}Where only the Python backend is there:
@@ -113,5 +116,6 @@ From this folder. {native if backend.engine == NATIVE else ""}Where only the Pyt
 
 The model takes windows of tokens and gives start and end logits. To ask it questions, name the server to the project:
 
-    QA_TRITON_URL=http://127.0.0.1:8000 python -m qa_backends answer --backend {asking.name} --question … --context …
+    QA_TRITON_URL=http://127.0.0.1:8000 python -m qa_backends answer {where} --backend {asking.name} \\
+      --question … --context …
 """

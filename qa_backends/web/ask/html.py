@@ -20,6 +20,7 @@ EXCERPT_CHARS = 500
 """Of a long text, so much is shown on either side of a marked answer."""
 WHOLE_UP_TO = 6_000
 """Texts up to this length are shown whole."""
+UNLIKE = '<span role="img" aria-label="Not what the baseline says:" title="Not what the baseline says">≠</span> '
 UNDERLINE_PX = 5
 """What each backend's underline takes below a marked answer, with the gap to the next."""
 RACE_LASTS_S = 4.0
@@ -149,7 +150,7 @@ def _row(card: Card, view: Comparison, sets: Sequence[str], slowest: float, fact
     if not card.answered or card.parts_ms is None or card.latency_ms is None:
         early = f'{text}</div><div class="qa-soft">its time comes next' if card.early else "…"
         return f'<li class="qa-lane qa-pending">{name}<div class="qa-answer" dir="auto">{early}</div></li>'
-    other = " qa-other" if card.same_answer is False else ""
+    other, mark = (" qa-other", UNLIKE) if card.same_answer is False else ("", "")
     width = WIDEST * card.latency_ms / slowest
     lasts = card.latency_ms * factor / 1000
     motion = f"animation:qa-race-{race % 2} {lasts:.2f}s linear backwards" if factor else ""
@@ -159,7 +160,7 @@ def _row(card: Card, view: Comparison, sets: Sequence[str], slowest: float, fact
         for part, value in card.parts_ms.items()
     )
     return (
-        f'<li class="qa-lane">{name}<div class="qa-answer{other}" dir="auto">{text}</div>'
+        f'<li class="qa-lane">{name}<div class="qa-answer{other}" dir="auto">{mark}{text}</div>'
         f'<div class="qa-bar"><div class="qa-track"><div class="qa-fill" style="width:{width:.2f}%;{motion}">{parts}'
         f"</div>{_wait(card, slowest)}</div><b>{milliseconds(card.latency_ms)}</b></div>"
         f'<div class="qa-ratio">{escape(_ratio(card, view))}</div>'

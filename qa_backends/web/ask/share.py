@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import gradio as gr
 
 LINK_UP_TO = 6_000
-"""A longer address, in bytes, is made without the text: browsers and proxies cut or refuse it."""
+"""A longer address, in bytes, is made without the text, and without the question where that alone is too long: browsers
+and proxies cut or refuse it."""
 ARGUMENT_UP_TO = 100_000
 """Bytes of text that are given on a command line; Linux refuses single arguments above 128 KiB."""
 
@@ -44,9 +45,10 @@ def page_address(request: gr.Request | None) -> str:
 
 def link(question: str, context: str, family: str, backends: Sequence[str], device: str) -> str:
     """The query string, from "?" on."""
-    fields = {"q": question, "family": family, "backends": ",".join(backends), "device": device}
-    whole = "?" + urlencode(fields | {"c": context})
-    return whole if len(whole) <= LINK_UP_TO else "?" + urlencode(fields)
+    chosen = {"family": family, "backends": ",".join(backends), "device": device}
+    forms = ({"q": question, **chosen, "c": context}, {"q": question, **chosen}, chosen)
+    queries = ["?" + urlencode(each) for each in forms]
+    return next((each for each in queries if len(each) <= LINK_UP_TO), queries[-1])
 
 
 def read_link(fields: Mapping[str, str]) -> Shared | None:

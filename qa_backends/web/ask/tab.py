@@ -43,8 +43,8 @@ HOW_TO_READ = (
 )
 LINK_NOTE = (
     "The link opens this page with your question, and asks it. It stands in the address bar too, unless the page is "
-    f"part of another one, as on Hugging Face. A text that would make it longer than {share.LINK_UP_TO:,} characters "
-    "is left out."
+    f"part of another one, as on Hugging Face. What would make it longer than {share.LINK_UP_TO:,} characters is "
+    "left out: the text, and the question too where that is long in another script."
 )
 
 

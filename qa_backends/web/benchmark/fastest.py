@@ -97,17 +97,18 @@ class Fastest:
         stop = self._stops.begin(request)
         raced = 0
         try:
+            if wish.seconds > MOST_SECONDS_HERE:
+                raise InputError(
+                    f"On this page a race takes at most {MOST_SECONDS_HERE} seconds, so that others get their turn. "
+                    "The command line takes more."
+                )
+            wish.check()  # before what was found earlier is hidden
             yield {
                 self._progress: running(0, 0, "Starting …"), self._start: gr.Button(interactive=False),
                 self._stop: gr.Button(visible=True, interactive=False), self._verdict: gr.HTML(visible=HIDDEN),
                 self._chart: gr.Plot(visible=HIDDEN), self._table: gr.HTML(visible=HIDDEN),
                 self._command: gr.Code(visible=HIDDEN),
             }  # fmt: skip
-            if wish.seconds > MOST_SECONDS_HERE:
-                raise InputError(
-                    f"On this page a race takes at most {MOST_SECONDS_HERE} seconds, so that others get their turn. "
-                    "The command line takes more."
-                )
             for search in Worker[Search](
                 lambda put: recommend(self._runtime, wish, emit=lambda each: put(each.copy()), stopped=stop.is_set)
             ):

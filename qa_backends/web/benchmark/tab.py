@@ -217,10 +217,6 @@ class BenchmarkTab:
         state: Sweep | None = None
         drawn = 0
         ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
-        yield {
-            self._comparison: "", self._progress: running(0, 0, "Starting …"),
-            self._start: gr.Button(interactive=False), self._stop: gr.Button(visible=True, interactive=False),
-        }  # fmt: skip
         try:
             if float(seconds or 0) > MOST_SECONDS_HERE:
                 raise InputError(
@@ -228,6 +224,10 @@ class BenchmarkTab:
                     "turn. The command line takes more."
                 )
             plan = plan_of(backends, family, devices, lengths, batches, runs, seconds, mixed, reference)
+            yield {
+                self._comparison: "", self._progress: running(0, 0, "Starting …"),
+                self._start: gr.Button(interactive=False), self._stop: gr.Button(visible=True, interactive=False),
+            }  # fmt: skip
             for state in Worker[Sweep](
                 lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=stop.is_set)
             ):
@@ -251,7 +251,8 @@ class BenchmarkTab:
         """Everything that shows the records, as the visitor has chosen to look at them meanwhile."""
         own = Shown(state.benchmark(), OWN)
         at = view.at if view.at in lengths_of(state.records) else start_at(state.records)
-        names = view.names or shown.at_first(state.records, at)
+        measured = {each.name for each in state.records}
+        names = [each for each in view.names if each in measured] or shown.at_first(state.records, at)
         whole, flat = self._files(own)
         return {
             self._own: own,
@@ -272,21 +273,29 @@ class BenchmarkTab:
         self._stops.end(request)
         return gr.Button(interactive=False)
 
-    def redraw(self, own: Shown | None, at: int | None, log: bool, names: list[str], request: gr.Request) -> list[Any]:
+    def redraw(
+        self, own: Shown | None, at: int | None, log: bool, names: list[str], request: gr.Request, changed: gr.EventData
+    ) -> list[Any]:
         """The charts as the visitor wants them; a benchmark under way goes on drawing them so."""
         there = own or shipped()
         records = there.benchmark.rows if there else ()
         at = int(at or start_at(records))
         if view := self._views.get(request.session_hash or ""):
-            # Drawn so with the next measurement: not now, while something is timed.
-            view.at, view.log, view.names = at, log, names
+            # Drawn so with the next measurement: not now, while something is timed. The other two controls may still be
+            # those of what was shown before.
+            if changed.target is self._names:
+                view.names = names
+            elif changed.target is self._at:
+                view.at = at
+            else:
+                view.log = log
             return [gr.skip() for _ in (self._view, *self._charts)]
         label = gr.Accordion(label=shown.said(records, names, at))
         return [label, *plots(shown.only(records, names), at, log=log)]
 
     def compare(self, own: Shown | None, path: str) -> str:
-        """An opened file beside what is shown. ``path`` is where Gradio put the upload, not one from the request; it is
-        not kept."""
+        """An opened file beside what is shown. Gradio lets ``path`` be none outside its own folder of files, and
+        deletes the upload itself: what somebody downloads, of the same name and content, lies at the same place."""
         there = own or shipped()
         if there is None:
             return problem("There is nothing to compare with yet. Start a benchmark first.")
@@ -295,8 +304,6 @@ class BenchmarkTab:
             return html.compared(then, changes(then, there.benchmark), Path(path).name)
         except QAError as error:
             return problem(str(error))
-        finally:
-            Path(path).unlink(missing_ok=True)
 
     def _files(self, measured: Shown) -> tuple[str, str]:
         """The measurement as JSON and as CSV to download."""

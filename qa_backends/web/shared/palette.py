@@ -51,7 +51,7 @@ STEPS = 720
 """Places on the colour circle that hues are chosen from."""
 BAND_OPACITY = 0.16
 
-PART_OPACITY = {"tokenise": 0.35, "wait": 0.2, "model": 1.0, "decode": 0.6}
+PART_OPACITY = {"tokenise": 0.35, "model": 1.0, "decode": 0.6}
 """Parts of a question's time, told apart by strength within the backend's colour."""
 
 

@@ -27,6 +27,13 @@ BUILT_AND_MEASURED = 180_000
 BENCHMARK = ROOT / "assets" / "results" / "benchmark-cpu.json"
 
 
+LOGARITHMIC = (
+    "[...document.querySelectorAll('.js-plotly-plot')].flatMap(({layout}) => [layout.xaxis, layout.yaxis])"
+    ".filter(axis => axis?.type === 'log')"
+)
+"""Axes of the charts that are shown."""
+
+
 def open_tab(page: Page, name: str) -> None:
     page.get_by_role("tab", name=name).click()
     page.wait_for_selector({"Benchmark": "#qa-bench-start", "Accuracy": "#qa-accuracy-start"}[name])
@@ -95,6 +102,9 @@ def test_a_benchmark_is_started_watched_stopped_and_downloaded(page: Page, tmp_p
     assert {row["backend"] for row in early["rows"]} == {"minilm/baseline"}, "what is shown so far, not what ships"
     page.click("#qa-bench-stop")
     page.wait_for_selector("#qa-bench-progress:has-text('Stopped; kept')")
+    page.wait_for_function(f"{LOGARITHMIC}.length > 0")
+    page.get_by_label("Logarithmic latency").uncheck()
+    page.wait_for_function(f"{LOGARITHMIC}.length === 0")
     rows = page.locator("#qa-bench-table tbody tr").count()
     assert rows >= 2
     content = json.loads(saved(page, "#qa-bench-json", tmp_path).read_text())

@@ -130,7 +130,7 @@ def _finish(checkpoint: Path, step: Step, open_with: Open, progress: Progress, d
             agreement = None
             if step.least_agreement and read_manifest(checkpoint).step != RANDOM:  # whose answers mean nothing
                 progress.say(f"comparing the answers of '{step.name}' with those before …")
-                agreement = compare_answers(step.name, before, after, checkpoint, step.least_agreement, progress)
+                agreement = compare_answers(step, before, after, checkpoint, progress)
         replace(manifest, largest_logit_difference=difference, agreement=agreement).write(folder)
 
     folder = cache.ensure(step.name, facts_of(checkpoint, step.name), make, progress)

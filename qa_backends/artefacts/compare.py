@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +11,14 @@ from qa_backends.artefacts.texts import queries_of, reader_of
 from qa_backends.contract import SpanLogits, Windows, same_answer
 from qa_backends.errors import AnswersError, DriftError
 from qa_backends.paths import OWN_QUESTIONS
+from qa_backends.reader.reader import length_batches
+from qa_backends.reader.windows import by_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from qa_backends.artefacts.steps import Step
     from qa_backends.progress import Progress
 
     Forward = Callable[[Windows], SpanLogits]
@@ -40,23 +44,23 @@ def logit_difference(before: SpanLogits, after: SpanLogits, windows: Windows) ->
     return float(np.abs(one - other).max() / max(1.0, float(np.abs(one).max())))
 
 
-def compare_answers(
-    step: str, before: Forward, after: Forward, checkpoint: Path, least: float, progress: Progress
-) -> float:
-    """The share of the shipped questions on which the two give the same answer, from 0 to 1.
+def compare_answers(step: Step, before: Forward, after: Forward, checkpoint: Path, progress: Progress) -> float:
+    """The share of the shipped questions on which the two give the same answer, from 0 to 1; each is asked apart where
+    company changes the step's answers.
 
     Raises:
-        AnswersError: it is below ``least``; ``step`` is what the error calls what was compared.
+        AnswersError: it is below the step's ``least_agreement``.
         Cancelled: ``progress`` says to stop.
     """
     reader = reader_of(checkpoint)
     asked = reader.prepare_all(queries_of(OWN_QUESTIONS))
+    split = partial(by_query, split=length_batches) if step.scaled_by_batch else length_batches
     answers = [
-        reader.read(asked, forward, follow=lambda _done, _of, _spent_s: progress.check()).answers
+        reader.read(asked, forward, split=split, follow=lambda _done, _of, _spent_s: progress.check()).answers
         for forward in (before, after)
     ]
     same = sum(same_answer(one, other) for one, other in zip(*answers, strict=True))
     share = same / len(asked.queries)
-    if share < least:
-        raise AnswersError(step, len(asked.queries) - same, len(asked.queries), least)
+    if share < step.least_agreement:
+        raise AnswersError(step.name, len(asked.queries) - same, len(asked.queries), step.least_agreement)
     return share

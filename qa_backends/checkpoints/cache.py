@@ -54,8 +54,10 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
     with locked(f"{place}.lock", name, progress):
         if intact(place):
             return used(place)
-        shutil.rmtree(place, ignore_errors=True)
-        building = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=root))
+        # What a process that was killed had begun is nobody's: who holds the lock is the only one at it.
+        for stale in (place, *root.glob(f".{place.name}-*")):
+            shutil.rmtree(stale, ignore_errors=True)
+        building = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=root))
         try:
             make(building)
             building.replace(place)

@@ -15,7 +15,7 @@ from qa_backends.checkpoints.manifest import NAME as MANIFEST
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.errors import ArtefactError
 from qa_backends.limits import gigabytes
-from qa_backends.paths import MODELS, cache_root
+from qa_backends.paths import MODELS, cache_root, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -124,14 +124,15 @@ def _recent(entry: Entry, now: float | None = None) -> bool:
 
 
 def _forget_download(folder: Path) -> None:
-    """Takes one commit out of the Hub's own folder, with the files that no other commit shares."""
+    """Takes one commit out of the Hub's own folder, with the files that no other commit shares. Which commit it was
+    stays noted: by it what was packed is found, and that one comes when it is asked for again."""
     from huggingface_hub import scan_cache_dir
 
     root = folder.parents[2]  # …/models--owner--name/snapshots/<commit>
     scan_cache_dir(root).delete_revisions(folder.name).execute()
     for note in _notes().glob("*.json"):
-        if folder.name in note.read_text(encoding="utf-8"):
-            note.unlink()
+        if folder.name in (told := note.read_text(encoding="utf-8")):
+            write_whole(note, json.dumps(json.loads(told) | {"brought": False}) + "\n")
 
 
 def _entry(folder: Path, what: str, of: str) -> Entry:

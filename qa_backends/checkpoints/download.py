@@ -27,7 +27,7 @@ FILES = [CARD, *CHECKPOINT_FILES, *TOKENIZER_SETTINGS]
 CONVERTER = "SFconvertbot"
 """The Hub's own account that offers safetensors copies; anybody else's pull request is not read."""
 UNREACHABLE, MISSING, PICKLED, SPLIT, TOO_LARGE = "unreachable", "missing", "pickled", "split", "too large"
-UNREAD, UNTAUGHT = "unread", "untaught"
+UNREAD, UNTAUGHT, FAILED = "unread", "untaught", "failed"
 MOST_BESIDE = 100_000_000
 """Bytes of all files but the weights, where the size is bounded: the largest vocabularies take a fifth."""
 
@@ -165,12 +165,12 @@ def asked() -> Wanted:
 def main() -> None:
     from huggingface_hub.errors import (
         HfHubHTTPError,
-        HFValidationError,
         LocalEntryNotFoundError,
         OfflineModeIsEnabled,
         RepositoryNotFoundError,
         RevisionNotFoundError,
     )
+    from requests.exceptions import RequestException
 
     found: dict[str, object] = {"problem": PICKLED}
     try:
@@ -184,8 +184,10 @@ def main() -> None:
         found = {"problem": error.args[0], "is": error.args[1]}
     except (RepositoryNotFoundError, RevisionNotFoundError):
         found = {"problem": MISSING}
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
+    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, RequestException) as error:
         found = {"problem": UNREACHABLE, "why": f"{type(error).__name__}: {error}"}
+    except OSError as error:
+        found = {"problem": FAILED, "why": f"{type(error).__name__}: {error}"}
     sys.stdout.write(json.dumps(found) + "\n")
 
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from qa_backends.checkpoints.architectures import known
 from qa_backends.checkpoints.disk import keep_within_bound
 from qa_backends.checkpoints.download import (
+    FAILED,
     FILES,
     MISSING,
     PICKLED,
     SPLIT,
     TOO_LARGE,
-    UNREACHABLE,
     UNREAD,
     UNTAUGHT,
 )
@@ -76,8 +76,9 @@ def fetch(
     More than ``most_bytes``, where given, are not downloaded; ``anonymous``, nothing that wants this machine's token.
 
     Raises:
-        BackendUnavailable: the Hub cannot be reached, or holds no safetensors weights, or too large ones; or, where
-            ``most_bytes`` are given, weights of another kind or without an output layer, of which none come then.
+        BackendUnavailable: the Hub cannot be reached, has no such names, or holds no safetensors weights, or too large
+            ones; or, where ``most_bytes`` are given, weights of another kind or without an output layer, of which none
+            come then.
         Cancelled: ``progress`` says to stop; what had come stays unless ``anonymous``, and the next time goes on from
             there.
     """
@@ -131,8 +132,11 @@ def _refusal(repository: str, answer: dict[str, object], remedy: str, most_bytes
         return BackendUnavailable(REASONS[problem].format(repository), "Choose another model.")
     if problem == PICKLED:
         return BackendUnavailable(f"{repository} holds no safetensors weights, and pickled ones are not read.", remedy)
+    why = answer.get("why", "the download ended without a word")
+    if problem == FAILED:
+        return BackendUnavailable(f"{repository} could not be fetched: {why}", "Mend that, and ask again.")
     refusal = BackendUnavailable(f"The Hugging Face Hub could not be reached for {repository}.", remedy)
-    refusal.__cause__ = RuntimeError(answer.get("why", "the download ended without a word"))
+    refusal.__cause__ = RuntimeError(why)
     return refusal
 
 
@@ -157,7 +161,8 @@ def _downloaded(repository: str, wanted: list[str], progress: Progress) -> dict[
     try:
         return dict(json.loads(out.decode().splitlines()[-1]))
     except (ValueError, IndexError):
-        return {"problem": UNREACHABLE, "why": err.decode(errors="replace")[-2_000:]}
+        said = err.decode(errors="replace").strip().splitlines()[-1:] or ["the download ended without a word"]
+        return {"problem": FAILED, "why": said[0]}
 
 
 def _import_root() -> Path:
@@ -166,11 +171,20 @@ def _import_root() -> Path:
 
 
 def _blobs(repository: str) -> Path:
-    """Where the Hub's client puts what it downloads of a repository: two folders below its cache."""
+    """Where the Hub's client puts what it downloads of a repository: two folders below its cache. Raises
+    BackendUnavailable where nothing there is called so: a path that was mistyped looks like a name."""
     from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.errors import HFValidationError
     from huggingface_hub.file_download import repo_folder_name
 
-    return Path(HF_HUB_CACHE).resolve() / repo_folder_name(repo_id=repository, repo_type="model") / "blobs"
+    try:
+        folder = repo_folder_name(repo_id=repository, repo_type="model")
+    except HFValidationError as error:
+        raise BackendUnavailable(
+            f"There is no folder {repository}, and no model of the Hugging Face Hub can be called so.",
+            "Name a folder that is here, or a model as owner/name.",
+        ) from error
+    return Path(HF_HUB_CACHE).resolve() / folder / "blobs"
 
 
 def _size(folder: Path) -> int:

@@ -6,6 +6,7 @@ happens in the turn of whoever asks.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
     Forward = Callable[[Windows], SpanLogits]
 
+logger = logging.getLogger(__name__)
+
 READERS = 8
 """Tokenizers that are kept: one of a hundred languages takes as much memory as a small model. What is loaded has its
 own in any case."""
@@ -57,8 +60,12 @@ class Loaded:
     cost: LoadCost
 
     def close(self) -> None:
-        """On the thread that loaded it: some runtimes mind."""
-        on_engine_thread(self.engine.close)
+        """On the thread that loaded it: some runtimes mind. A GPU that failed fails at this too, and why it is closed
+        says more."""
+        try:
+            on_engine_thread(self.engine.close)
+        except RuntimeError:
+            logger.warning("closing %s failed", self.engine.title, exc_info=True)
 
 
 class Runtime:

@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qa_backends.errors import InputError
+from qa_backends.engines.torch_compile import TorchCompile
+from qa_backends.errors import BackendUnavailable, InputError
 from qa_backends.limits import keep_freed_memory, limit_threads
 from qa_backends.training.average import Average
 from qa_backends.training.saved import SavedState
@@ -46,9 +47,15 @@ class StepReport:
 
 
 def begin(run: RunSettings) -> None:
-    """Starts a run: sets its seed, holds PyTorch to the threads that this process may use, and keeps its memory."""
+    """Starts a run: sets its seed, holds PyTorch to the threads that this process may use, and keeps its memory.
+
+    Raises:
+        BackendUnavailable: what a step compiles with is not there.
+    """
     import torch
 
+    if refused := TorchCompile.refusal({}, run.device):
+        raise BackendUnavailable(*refused)
     limit_threads()
     keep_freed_memory()
     torch.manual_seed(run.seed)

@@ -244,7 +244,7 @@ class Pruning:
             return self._teacher.loss(logits_of(batch), batch)
 
         folder = self._run.folder / "movement"
-        scores = {f"score.{number}": each for number, each in enumerate(worths)}
+        scores = {f"score.{number}": each for number, each in enumerate(worths) if len(each)}
         self._material.train(self._learned(model), loss_of, folder, scores=scores)
         gates.remove()
         cut_down(model, *([each > 0 for each in masks(kind, share)] for kind in (heads, columns)))

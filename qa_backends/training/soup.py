@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model, save_model
-from qa_backends.checkpoints.manifest import file_hash, shapes_of
+from qa_backends.checkpoints.manifest import NAME, file_hash, read_manifest, shapes_of
 from qa_backends.errors import InputError
 from qa_backends.training.provenance import finish, history, read_alike, weights_of
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def soup(checkpoints: Sequence[Path], folder: Path) -> Path:
-    """Writes the mean of the checkpoints' weights to ``folder``, which is returned, with the first one's tokenizer.
+    """Writes the mean of the checkpoints' weights to ``folder``, which is returned, with the first one's tokenizer; a
+    mean of the same that was not measured yet is left as it is.
 
     Weights of equal shapes may still be of models that have nothing in common, as of two that lost other heads: what
     the mean of such answers is of no use, and only its figures tell.
@@ -32,6 +33,9 @@ def soup(checkpoints: Sequence[Path], folder: Path) -> Path:
     """
     import torch
 
+    hashes = [file_hash(weights_of(each)) for each in checkpoints]
+    if _to_measure(folder, hashes):
+        return folder
     _check(checkpoints, folder)
     first, *others = checkpoints
     mean = load_model(first)
@@ -41,8 +45,15 @@ def soup(checkpoints: Sequence[Path], folder: Path) -> Path:
             for name, each in mean.named_parameters():
                 each.lerp_(weights[name], 1 / number)
     save_model(mean, folder, tokenizer_from=first, dtype=torch.float32)
-    settings = {"of": [file_hash(each / WEIGHTS) for each in checkpoints], **history(first)}
-    return finish(folder, step="soup", parent=first, settings=settings)
+    return finish(folder, step="soup", parent=first, settings={"of": hashes, **history(first)})
+
+
+def _to_measure(folder: Path, hashes: list[str]) -> bool:
+    """Whether the folder holds the mean of these, by a run that was stopped before it had asked held-out articles."""
+    if not (folder / NAME).is_file():
+        return False
+    settings = read_manifest(folder).settings
+    return settings.get("of") == hashes and "held_out" not in settings
 
 
 def _check(checkpoints: Sequence[Path], folder: Path) -> None:
@@ -50,8 +61,6 @@ def _check(checkpoints: Sequence[Path], folder: Path) -> None:
         raise InputError("There is nothing to average. Name two checkpoints at least.")
     if (folder / WEIGHTS).exists():
         raise InputError(f"{folder} holds a checkpoint already. Name another folder: --out FOLDER.")
-    for each in checkpoints:
-        weights_of(each)
     first, *others = checkpoints
     for each in others:
         if shapes_of(each) != shapes_of(first):

@@ -222,6 +222,14 @@ def test_a_step_that_makes_no_file_fails(packed: Path, full: Path, add_step: Add
         build(packed, "onnx-idle", opened, UNWATCHED)
 
 
+def test_weights_that_no_graph_holds_are_refused_before_they_are_exported(
+    packed: Path, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qa_backends.artefacts.steps.onnx.MOST_BYTES", 1_000)
+    with pytest.raises(ArtefactError, match=r"In FP32 the weights take .* Choose a backend of PyTorch"):
+        build(packed, "onnx", opened, UNWATCHED)
+
+
 def test_an_unknown_step_is_refused_with_a_list_of_those_there_are(packed: Path, empty: Path) -> None:
     with pytest.raises(ArtefactError, match=r"no build step 'onnx-nothing'.*: onnx,.* onnx-fused-fp16\b"):
         build(packed, "onnx-nothing", opened, UNWATCHED)

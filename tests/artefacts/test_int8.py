@@ -183,14 +183,26 @@ def forward(sign: float) -> Forward:
 
 
 def test_a_step_that_breaks_the_answers_fails_by_name_with_how_many(packed: Path) -> None:
-    assert compare_answers("onnx-int8", forward(1), forward(1), packed, 0.9, UNWATCHED) == 1
+    step = step_of("onnx-int8")
+    assert compare_answers(step, forward(1), forward(1), packed, UNWATCHED) == 1
     with pytest.raises(AnswersError, match=r"'onnx-int8' changed 2\d\d of 294 answers on this machine.*90%"):
-        compare_answers("onnx-int8", forward(1), forward(-1), packed, 0.9, UNWATCHED)
+        compare_answers(step, forward(1), forward(-1), packed, UNWATCHED)
+
+
+def test_what_answers_otherwise_in_company_is_compared_question_by_question(packed: Path) -> None:
+    together = list[int]()
+
+    def counting(windows: Windows) -> SpanLogits:
+        together.append(len(set(windows.query_index.tolist())))
+        return forward(1)(windows)
+
+    assert compare_answers(step_of("onnx-int8-dynamic"), forward(1), counting, packed, UNWATCHED) == 1
+    assert set(together) == {1}
 
 
 def test_comparing_answers_can_be_stopped(packed: Path) -> None:
     with pytest.raises(Cancelled):
-        compare_answers("onnx-int8", forward(1), forward(1), packed, 0.9, Progress(stopped=lambda: True))
+        compare_answers(step_of("onnx-int8"), forward(1), forward(1), packed, Progress(stopped=lambda: True))
 
 
 @pytest.mark.slow

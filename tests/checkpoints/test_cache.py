@@ -67,6 +67,15 @@ def test_a_failed_or_cancelled_build_leaves_nothing_behind(root: Path, error: Ex
     assert [each.name for each in root.iterdir() if each.is_dir()] == []
 
 
+def test_what_a_killed_process_had_begun_goes_with_the_next_build(root: Path) -> None:
+    place = ensure("thing", {}, write, UNWATCHED)
+    for other in (place.name, "thing-of-others"):
+        (root / f".{other}-begun").mkdir()
+    (place / "manifest.json").unlink()
+    ensure("thing", {}, write, UNWATCHED)
+    assert [each.name for each in root.glob(".*")] == [".thing-of-others-begun"], "others may be at theirs"
+
+
 def slow_build(built: Queue[str]) -> None:
     def make(folder: Path) -> None:
         built.put("built")

@@ -103,6 +103,21 @@ def test_downloads_are_told_and_cleared_with_what_was_made_of_them(
         assert fetch("somebody/mine", None, UNWATCHED).revision, "and it can be fetched again"
 
 
+def test_what_was_packed_does_without_its_download_and_the_commit_is_kept_to(tmp_path: Path) -> None:
+    """Every day's use is of what was packed, so the download is what was not used for longest."""
+    with stand_in_hub(tmp_path) as hub:
+        commit = hub.publish("somebody/mine", random_bert(tmp_path / "published"))
+        source = Source(repository="somebody/mine")
+        place = make_ready(source, UNWATCHED)
+        disk.clear(disk.downloads())
+        hub.asked.clear()
+        assert disk.downloads() == [] and make_ready(source, UNWATCHED) == place and hub.asked == []
+        disk.clear(disk.entries())
+        hub.publish("somebody/mine", random_bert(tmp_path / "later", seed=2))
+        assert fetch("somebody/mine", None, UNWATCHED).revision == commit
+        assert len(disk.downloads()) == 1, "and it is ours again"
+
+
 def test_what_others_had_downloaded_before_is_theirs(tmp_path: Path) -> None:
     with stand_in_hub(tmp_path) as hub:
         hub.publish("somebody/mine", random_bert(tmp_path / "published"))

@@ -144,6 +144,18 @@ def test_an_unreachable_hub_gets_a_sentence_and_a_way_out(hub: StandInHub, monke
     assert "LocalEntryNotFoundError" in str(caught.value.__cause__)
 
 
+def test_what_went_wrong_here_is_not_blamed_on_the_hub(
+    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(BackendUnavailable, match="There is no folder runs/mistyped/model, and no model of the Hugging"):
+        fetch("runs/mistyped/model", None, UNWATCHED)
+    hub.publish(REPOSITORY, SAFE)
+    (tmp_path / "no-folder").write_text("")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "no-folder"))
+    with pytest.raises(BackendUnavailable, match=f"{REPOSITORY} could not be fetched: .*Error: .* Mend that"):
+        fetch(REPOSITORY, None, UNWATCHED)
+
+
 def test_a_hub_that_goes_away_in_the_middle_is_not_taken_for_one_without_weights(
     hub: StandInHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,6 +170,18 @@ ENGINE = """
 """
 
 
+def test_an_engine_that_fails_at_closing_too_is_gone_all_the_same(
+    small_family: Family, add_engine: AddFile, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a GPU that failed every call fails, and the error that is told is the first."""
+    add_engine("minding", ENGINE.replace("super().close()", 'raise RuntimeError("CUDA error")'))
+    runtime, backend = Runtime(), Backend("baseline", "checkpoint", "minding")
+    with runtime.turn("cpu"):
+        runtime.get(small_family, backend, "cpu")
+    runtime.drop(small_family, backend.name, "cpu")
+    assert runtime.loaded("cpu") == [] and "CUDA error" in caplog.text
+
+
 def test_an_engine_is_closed_on_the_thread_that_loaded_it(small_family: Family, add_engine: AddFile) -> None:
     add_engine("minding", ENGINE)
     backend = Backend("baseline", "checkpoint", "minding")

@@ -12,13 +12,13 @@ from helpers import random_bert
 from qa_backends import limits
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import WEIGHTS
-from qa_backends.checkpoints.load import load_model
+from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.checkpoints.manifest import file_hash, read_manifest
 from qa_backends.errors import InputError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.squad import read_squad
 from qa_backends.training.distil import hidden_loss
-from qa_backends.training.gates import encoder_parameters, layer_costs
+from qa_backends.training.gates import cut_down, encoder_parameters, layer_costs
 from qa_backends.training.latency import TILE, LatencyTable
 from qa_backends.training.model import showing
 from qa_backends.training.provenance import finish
@@ -86,6 +86,15 @@ def test_pruning_reaches_its_density_and_packs(method: str, tmp_path: Path) -> N
     assert manifest.encoder_parameters == encoder_parameters(model)
     assert manifest.parent == file_hash(teacher / WEIGHTS)
     assert steps
+
+
+def test_a_model_with_an_emptied_layer_is_pruned_further_by_movement(tmp_path: Path) -> None:
+    teacher, emptied = random_bert(tmp_path / "teacher", columns=96), tmp_path / "emptied"
+    model = load_model(teacher)
+    cut_down(model, [torch.arange(4) < each for each in (4, 0)], [torch.arange(96) < each for each in (0, 96)])
+    save_model(model, emptied, tokenizer_from=teacher, dtype=torch.float32)
+    made = prune(emptied, tmp_path / "run", method="movement", density=0.8, passes=1).run()
+    assert encoder_parameters(load_model(made)) < encoder_parameters(model)
 
 
 def test_pruning_by_time_fits_the_time_in_tiles_and_goes_on_where_it_was(tmp_path: Path) -> None:

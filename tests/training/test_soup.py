@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +37,18 @@ def test_the_weights_are_the_mean_of_all_and_the_manifest_says_of_which(three: l
     assert (written.step, written.parent) == ("soup", file_hash(three[0] / WEIGHTS))
     assert written.settings["of"] == [file_hash(each / WEIGHTS) for each in three]
     assert written.settings["before"] == {"passes": 2} and written.precision == "FP16"
+
+
+def test_a_mean_whose_measuring_was_stopped_is_measured_by_the_same_command(three: list[Path], tmp_path: Path) -> None:
+    made = soup(three, tmp_path / "made")
+    written = (made / WEIGHTS).stat().st_mtime_ns
+    assert soup(three, made) == made and (made / WEIGHTS).stat().st_mtime_ns == written
+    with pytest.raises(InputError, match="holds a checkpoint already"):
+        soup(three[:2], made)
+    manifest = read_manifest(made)
+    replace(manifest, settings=manifest.settings | {"held_out": {}}).write(made)
+    with pytest.raises(InputError, match="holds a checkpoint already"):
+        soup(three, made)
 
 
 def test_what_is_not_alike_is_refused_and_nothing_is_overwritten(three: list[Path], tmp_path: Path) -> None:

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from qa_backends.artefacts.graph import FILE, precision_of, quiet
 from qa_backends.artefacts.steps import CHECKPOINT, Making, Step
+from qa_backends.checkpoints.admission import BYTES_PER_PARAMETER
 from qa_backends.checkpoints.load import load_model
+from qa_backends.errors import ArtefactError
 
 OPSET = 17
+MOST_BYTES = 2**31
+"""Of a graph with its weights in one file: protobuf takes no more."""
 
 
 def make(making: Making) -> None:
-    """Attention is exported in its plain form, the one that ONNX Runtime's optimiser knows how to fuse."""
+    """Attention is exported in its plain form, the one that ONNX Runtime's optimiser knows how to fuse.
+
+    Raises:
+        ArtefactError: the weights do not fit into a graph's file.
+    """
     from optimum.exporters.onnx import onnx_export_from_model
 
     model = load_model(making.checkpoint, attention="eager")
+    size = BYTES_PER_PARAMETER * sum(each.numel() for each in model.parameters())
+    if size >= MOST_BYTES:
+        raise ArtefactError(
+            f"In FP32 the weights take {size / 1e9:.1f} GB, and a file of an ONNX graph holds {MOST_BYTES / 1e9:.1f}. "
+            "Choose a backend of PyTorch, as baseline or baseline-amp."
+        )
     with quiet():
         onnx_export_from_model(
             model, making.folder, opset=OPSET, task="question-answering", do_validation=False, do_constant_folding=True

@@ -21,7 +21,7 @@ from qa_backends.measure.benchmark.plain import Plain, PlainOnnxRuntime, PlainOp
 from qa_backends.measure.benchmark.plan import MIXED_BATCH, OPENVINO, ORT, PIPELINE, REFERENCES
 from qa_backends.measure.results.shipped import checkpoint_hash, current_shapes, shipped_quality
 from qa_backends.reader.reader import MAX_PADDING
-from qa_backends.reader.windows import by_count, by_tokens
+from qa_backends.reader.windows import by_count, by_query, by_tokens
 from qa_backends.runtime.turns import on_engine_thread, translated
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from qa_backends.measure.benchmark.plan import BenchmarkPlan
     from qa_backends.measure.results.records import Quality
     from qa_backends.progress import Progress
-    from qa_backends.reader.reader import Prepared, Reader
+    from qa_backends.reader.reader import Prepared, Reader, Split
     from qa_backends.runtime import Runtime, Turn
 
 EQUAL, ARRIVAL, SORTED, SINGLY = "equal", "arrival", "sorted", "one by one"
@@ -149,9 +149,16 @@ class BackendContestant(Contestant):
 
     def answer(self, turn: Turn, queries: Sequence[Query], order: str) -> Answered:
         prepared = prepare(turn.runtime.reader(self._family, turn.progress), queries)
-        batches = None if order == AS_ASKED else partial(split, order=order, device=turn.device)
-        read = turn.answer_all(self._family, self.backend, prepared, batches)
+        read = turn.answer_all(self._family, self.backend, prepared, self._split(order, turn.device))
         return Answered(read.times, prepared, read.computed)
+
+    def _split(self, order: str, device: str) -> Split | None:
+        """How windows are put together; ``None`` as the app does it. What answers otherwise in company is asked each
+        question apart, as its quality was measured."""
+        if order == AS_ASKED:
+            return None
+        together = partial(split, order=order, device=device)
+        return partial(by_query, split=together) if self.backend.scaled_by_batch else together
 
     def facts(self, turn: Turn) -> Facts:
         loaded = turn.runtime.get(self._family, self.backend, turn.device, turn.progress)

@@ -154,14 +154,15 @@ class _Evaluating:
 def quality_record(task: EvaluationTask, backend: Backend, ran: Ran, found: Figures) -> QualityRecord:
     """One backend's quality as it stands in a results file and in ``evaluate --json``."""
     values = {each.name: getattr(found, each.name) for each in fields(found)}
+    whole = task.limit is None or found.n == len(task.data.questions)
     return QualityRecord(
         backend=f"{task.family.name}/{backend.name}",
         checkpoint=checkpoint_hash(task.family, backend),
         device=task.device,
         data=task.data.name,
         data_sha256=task.data.sha256,
-        limit=task.limit if found.n < len(task.data.questions) else None,
-        seed=task.seed,
+        limit=None if whole else task.limit,
+        seed=0 if whole else task.seed,  # nothing was drawn
         ran=ran,
         machine=this_machine(),
         **values,

@@ -16,7 +16,9 @@ from helpers import QUESTION, TEXT
 
 from qa_backends import catalog
 from qa_backends.asking.ask import ask
+from qa_backends.catalog import Backend
 from qa_backends.contract import Engine, Query, SpanLogits
+from qa_backends.engines.fake import Fake
 from qa_backends.errors import BackendUnavailable
 from qa_backends.measure.benchmark.floor import matmul_rate, operations
 from qa_backends.measure.benchmark.pipeline import LoadedPipeline
@@ -30,7 +32,7 @@ from qa_backends.runtime import Runtime
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from qa_backends.catalog import Backend, Family
+    from qa_backends.catalog import Family
     from qa_backends.contract import StageTimes, Windows
     from qa_backends.progress import Progress
 
@@ -94,6 +96,23 @@ def test_mixed_lengths_are_measured_as_they_come_sorted_and_as_the_app_does(runt
     assert by_length.against_baseline is not None and by_length.against_previous is not None
     assert by_length.against_baseline.backend == by_length.against_previous.backend == "small/baseline"
     assert by_length.quality is None, "nobody measured the quality of these weights"
+
+
+def test_what_answers_otherwise_in_company_is_measured_question_by_question(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes, forward = list[int](), Fake.forward
+
+    def counting(self: Fake, windows: Windows) -> SpanLogits:
+        sizes.append(windows.n_windows)
+        return forward(self, windows)
+
+    monkeypatch.setattr(Fake, "forward", counting)
+    for apart, most in ((False, 2), (True, 1)):
+        monkeypatch.setattr(Backend, "scaled_by_batch", property(lambda _self, apart=apart: apart))
+        sizes.clear()
+        assert sweep(runtime, plan_of(batches=(2,))).records
+        assert max(sizes) == most
 
 
 def test_a_text_of_two_windows_is_measured_as_it_is_answered(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

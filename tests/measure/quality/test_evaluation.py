@@ -55,6 +55,9 @@ def test_figures_agree_with_the_differences_that_are_shown(runtime: Runtime, own
     assert other.record.f1_difference.value == pytest.approx(other.record.f1 - one.record.f1)
     assert found.done == found.of == 80 and found.status == ""
     assert (other.record.limit, other.record.seed, other.record.n) == (40, 1, 40)
+    few = replace(own, questions=own.questions[:10])
+    (whole,) = evaluate_all(runtime, task(few, limit=40, seed=1), BACKENDS[:1]).results
+    assert (whole.record.limit, whole.record.seed) == (None, 0), "nothing was drawn: it is the same record as without"
 
 
 def test_the_figures_do_not_depend_on_batch_or_order(

@@ -53,7 +53,7 @@ def card() -> str:
     parts.append(techniques_table("What techniques of training are worth", read_techniques(TECHNIQUES)))
     parts.append(techniques_table("What the teacher of `distilled` is worth", read_techniques(DISTILLATION)))
     parts.append(written())
-    parts.append(techniques_table("What the written texts are worth", read_techniques(WRITTEN_TEXTS)))
+    parts.append(techniques_table("What the first 893 of them were worth", read_techniques(WRITTEN_TEXTS)))
     return "\n\n".join(parts)
 
 
@@ -87,7 +87,7 @@ def quality_elsewhere() -> str:
     )
     measured = _measured(ACCURACY_AVX2)
     if not measured:
-        return f"{apart} That was last measured of earlier weights."
+        return f"{apart} It was measured of earlier weights alone, so no figures are shown."
     _, first = measured[0]
     return f"{apart} On {first.machine.sentence('cpu')}:\n\n{_details(measured)}"
 
@@ -139,7 +139,8 @@ def confidence_table() -> str:
             f1 = [f"{each[at]:.2f}" for at in ("f1", "f1_at_threshold")]
             threshold = signed(made.settings["calibration"]["threshold"], 2)
             lines.append([f"`{name}`", data, f"{each['questions']:,}", *sure, threshold, *f1])
-    figures = ["temperature", "error at 1", "error at the temperature", "threshold", "F1 at 0", "F1 at the threshold"]
+    figures = ["temperature", "error at temperature 1", "error at the temperature"]
+    figures += ["threshold", "F1 at 0", "F1 at the threshold"]
     return markdown(["checkpoint", "data", "questions", *figures], lines)
 
 

@@ -32,17 +32,18 @@ if TYPE_CHECKING:
     from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
 
 THEN = (
-    "That was before `distilled` was there, before ONNX Runtime's threads were left awake between two runs, and before "
-    "fused graphs were run on a CPU without the operator that is slower there: the `-ort` rows may be slower than they "
-    "would be now."
+    "That was before `distilled` and `pruned-deep-ov-bf16` were there, before ONNX Runtime's threads were left awake "
+    "between two runs, and before fused graphs were run on a CPU without the operator that is slower there: the `-ort` "
+    "rows may be slower than they would be now."
 )
 """What to know of those that were measured then."""
+WITHOUT_DEEP_BF16 = "That was before `pruned-deep-ov-bf16` was there."
 ELSEWHERE = {
-    measured_on(AMD, BENCHMARK): "",
+    measured_on(AMD, BENCHMARK): WITHOUT_DEEP_BF16,
     measured_on(INTEL, BENCHMARK): f"{THEN} INT8 did not yet round what attention multiplies.",
     measured_on(AVX2, BENCHMARK): (
         f"{THEN} This processor does not add products of 8 bits up in one instruction (VNNI): INT8 has weights of 7 "
-        f"bits there ([what it answers then](../assets/models/{CARD_FAMILY}/README.md))."
+        f"bits there ([what is known of its answers](../assets/models/{CARD_FAMILY}/README.md))."
     ),
 }
 """What was measured on other processors than the README's table, and what there is to know of each."""
@@ -72,9 +73,9 @@ def reached(benchmarks: Sequence[Benchmark]) -> str:
     marks = f" Those marked{EARLIER} were measured of weights of other shapes than those that ship now."
     return (
         f"{table}\n\nThe best is the fastest of those that lose at most {F1_FOR_AIMS:g} F1 on SQuAD against the "
-        "baseline: by median runs, or of mixed lengths by questions a second, each asked in its best way. The interval "
-        "is wide enough for all that it was picked from. The aim is the project's own; it is missed where a figure is "
-        f"below it.{marks if EARLIER in table else ''}"
+        "baseline: by median runs, or of mixed lengths by questions a second, each asked in its best way. Its interval "
+        "is widened, since it was picked as the best of several. The aim is the project's own; it is missed where a "
+        f"figure is below it.{marks if EARLIER in table else ''}"
     )
 
 

@@ -11,7 +11,7 @@ from qa_backends.checkpoints.sources import local_folder
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.contestants import ARRIVAL, EQUAL, ORDERS, SORTED
 from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES, SHOWN_AT, BenchmarkPlan
-from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, TITLES
+from qa_backends.measure.quality.datasets import DATA_FILES, SHIPPED, SQUAD_V2_DEV, TITLES
 from qa_backends.measure.results.card import CARD_FAMILY
 from qa_backends.measure.results.document import lacking, listed, markdown
 from qa_backends.measure.results.shipped import of_current_shapes, of_current_weights, quality_in
@@ -99,7 +99,7 @@ def of_earlier_weights(records: Sequence[BenchmarkRecord | LongText]) -> str:
     """Says, as the end of a paragraph, that some times are of earlier weights of the same shapes; nothing where none
     are."""
     old = any(of_current_shapes(each) and not of_current_weights(each) for each in records)
-    return " Times were measured before the weights were trained on, which changed none of their shapes." if old else ""
+    return " Times are of earlier weights of the same shapes, and a shape's time does not hang on them." if old else ""
 
 
 def fastest_of(benchmark: Benchmark) -> str:
@@ -203,7 +203,12 @@ def data_sets() -> str:
     """What the data sets are, by the baseline's records."""
     baseline = catalog.resolve(catalog.BASELINE, CARD_FAMILY)
     known = {title: quality_in(ACCURACY, *baseline, data=data) for data, title in TITLES.items()}
-    named = [f"{title}: {found.data}, all {found.n:,} questions" for title, found in known.items() if found]
+    called = {DATA_FILES[name]: name for name in SHIPPED}
+    named = [
+        f"{title}: {f'`{called[found.data]}`' if found.data in called else found.data}, all {found.n:,} questions"
+        for title, found in known.items()
+        if found
+    ]
     return "F1 on " + "; ".join(named)
 
 

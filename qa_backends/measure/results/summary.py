@@ -81,8 +81,9 @@ def _how_to_read(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
         "Rows: the three that the project is for, of every checkpoint the backend that takes the least time for a "
         f"question of {lengths} tokens together, and transformers' own question-answering pipeline on the baseline's "
         f"weights. [All {len({each.name for each in records})}]({DETAILS}) stand elsewhere.",
-        f"{data_sets()}; the last two were written for this project. {written_apart()}In percent, at threshold "
-        f"{thresholds()}, with 95 % intervals; under it the difference to the baseline's, of the same questions. "
+        f"{data_sets()}; the last two were written for this project, `own` as proper prose, `everyday` with slang and "
+        f"slips. {written_apart()}In percent, at threshold {thresholds()} (how far ahead of the best span `no answer` "
+        "must be), with 95 % intervals; under it the difference to the baseline's, of the same questions. "
         f"Answered on {answered_on(records)}.",
         "Times: medians of whole answers, one question at a time, measured in turns on "
         f"{benchmark.machine.sentence(records[0].device)}; times as fast as the baseline at {LENGTHS[-1]} tokens, with "

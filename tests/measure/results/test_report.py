@@ -262,7 +262,7 @@ def test_the_model_card_shows_what_int8_answers_on_the_other_kind_of_processor(
             add_quality(file, each)
         text = quality_elsewhere()
         _of_the_whole_set.cache_clear()
-        assert ("That was last measured of earlier weights." in text) is (weights == "of before")
+        assert ("It was measured of earlier weights alone" in text) is (weights == "of before")
     assert current[0].machine.sentence("cpu") in text and text.count("\n| `") == len(current) > 0
     for each in current:
         assert f"| {each.exact:.2f} | {each.f1:.2f} | {each.f1_difference.spelt()} |" in text
@@ -291,7 +291,7 @@ def test_times_of_weights_that_were_trained_on_since_are_said_to_be_of_before() 
         for weights, of in ((current, shapes), ("of before", shapes), ("of before", "other shapes"))
     )
     assert of_earlier_weights([now, other]) == ""
-    assert of_earlier_weights([now, before]).startswith(" Times were measured before the weights were trained on")
+    assert of_earlier_weights([now, before]).startswith(" Times are of earlier weights of the same shapes")
     earlier = but(SHIPPED, checkpoint="of before")
     for text in (table(earlier, COST), summary(earlier, []), table_elsewhere(but(ON_AMD, checkpoint="of before"), "")):
         assert of_earlier_weights([before]) in text

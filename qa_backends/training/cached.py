@@ -133,8 +133,8 @@ def _read(file: Path, facts: dict[str, str]) -> tuple[Kept, int]:
             metadata = found.metadata() or {}
             if {key: metadata.get(key) for key in facts} != facts:
                 raise InputError(
-                    f"{file} holds the logits of another teacher, of other questions or of another --batch-tokens. "
-                    "Name another file."
+                    f"{file} holds the logits of another teacher, of other questions, of another --batch-tokens or "
+                    "--precision. Name another file."
                 )
             return {name: found.get_tensor(name) for name in found.keys()}, int(metadata["done"])  # noqa: SIM118
     except SafetensorError as error:

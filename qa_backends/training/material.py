@@ -105,7 +105,7 @@ class Material:
         taught = [each for each in self._epochs(0) if each.taught]
         return Teacher(
             cached(
-                teaching.kept, logits_of, taught, self.tokenizer, of=teaching.name,
+                teaching.kept, logits_of, taught, self.tokenizer, of=teaching.name(run.precision),
                 max_tokens=run.max_tokens, device=run.device, on_step=self._on_step,
             )
         )  # fmt: skip

@@ -59,10 +59,10 @@ class Teaching:
         """The backend's name on this checkpoint; empty for PyTorch."""
         return replace(self.backend, checkpoint=BASELINE).name if self.backend else ""
 
-    @property
-    def name(self) -> str:
-        """Which logits these are; raises what ``weights`` raises."""
-        return " ".join([*self.weights, self.by]).strip()
+    def name(self, precision: str) -> str:
+        """Which logits these are, by the weights and what computes them, which is a backend, or PyTorch at the
+        ``precision``; raises what ``weights`` raises."""
+        return " ".join([*self.weights, self.by or precision])
 
     def check(self, student: Path, changes: Changes) -> None:
         """Raises InputError where a teacher reads otherwise than the student, or logits are to be kept of questions

@@ -14,7 +14,7 @@ from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
 from qa_backends.training.data import Batch, collate, examples
-from qa_backends.training.settings import FP32, UNCHANGED
+from qa_backends.training.settings import BF16, FP32, UNCHANGED
 from qa_backends.training.teaching import Teaching
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def test_a_backend_computes_the_teachers_logits_of_every_real_token(small_family
 def test_a_run_tells_teachers_apart_by_weights_and_by_what_runs_them(tiny: Path) -> None:
     alone, fast = Teaching(tiny), Teaching(tiny, catalog.backend("pruned-ort"))
     assert fast.facts() == alone.facts() | {"teacher_backend": "baseline-ort"} != alone.facts()
-    assert len({alone.name, fast.name, Teaching(BASELINE).name}) == 3
+    names = [each.name(FP32) for each in (alone, fast, Teaching(BASELINE))]
+    assert len({*names, alone.name(BF16)}) == 4 and fast.name(BF16) == fast.name(FP32)
 
 
 def test_several_teach_the_mean_of_their_logits(tiny: Path, tmp_path: Path, batch: Batch) -> None:
@@ -55,7 +56,7 @@ def test_several_teach_the_mean_of_their_logits(tiny: Path, tmp_path: Path, batc
     for first, second, mean in zip(*said, strict=True):
         assert not torch.allclose(first, second)
         torch.testing.assert_close(mean, (first + second) / 2)
-    assert len({one.name, two.name, both.name}) == 3
+    assert len({each.name(FP32) for each in (one, two, both)}) == 3
     assert both.facts() == one.facts() | {"other_teachers": [two.facts()["teacher"]]}
 
 

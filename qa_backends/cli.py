@@ -7,6 +7,7 @@ Exit codes: 0; 2 for bad usage or input; 1 for failure. Errors are one line on s
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -52,6 +53,9 @@ def common(
 
 def main() -> None:
     """Runs the command line and exits the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal or a file cannot show does not end a command
+            stream.reconfigure(encoding=stream.encoding if stream.isatty() else "utf-8", errors="backslashreplace")
     debug = "--debug" in sys.argv
     arguments = _model_first([each for each in sys.argv[1:] if each != "--debug"])
     try:

@@ -121,7 +121,7 @@ def memory_bytes(device: str) -> int:
     if device == "cuda":
         import torch
 
-        return int(torch.cuda.mem_get_info()[1])
+        return int(torch.cuda.get_device_properties(0).total_memory)  # asked so, a GPU that is full says it too
     total = int(psutil.virtual_memory().total)
     allowed = _read("memory.max")
     return min(total, int(allowed)) if allowed.isdigit() else total

@@ -50,18 +50,25 @@ WRITTEN_TEXTS = RESULTS / "written-texts.json"
 
 def cache_root() -> Path:
     """``QA_CACHE`` where it is set, else the user's cache folder."""
-    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qa_backends"
-    return Path(os.environ.get("QA_CACHE") or default)
+    if told := os.environ.get("QA_CACHE"):
+        return Path(told)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qa_backends"
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replaces the file's contents at once: who reads it, or finds it after a crash, sees the old text or the new."""
+    """Replaces the file's contents at once: who reads it, or finds it after a crash, sees the old text or the new. A
+    link stays one, and what is no file, as /dev/stdout, is written to."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
+    mode = path.stat().st_mode if path.exists() else 0o644  # mkstemp's files are their owner's alone
     handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        Path(partial).chmod(0o644)  # mkstemp's files are their owner's alone
+        Path(partial).chmod(mode)
         Path(partial).replace(path)
     except BaseException:
         Path(partial).unlink(missing_ok=True)

@@ -26,14 +26,15 @@ COMPANY = (QUERIES[0], Query(QUESTION, " ".join(reversed(TEXT.split()))))
 """Of the same length, and otherwise different."""
 
 
-def check_backend(runtime: Runtime, family: Family, backend: Backend, device: str) -> None:
+def check_backend(runtime: Runtime, family: Family, backend: Backend, device: str) -> bool:
     """All of the contract, on a device that this machine has; or, of a backend that cannot run here, a way to mend it.
+    Says which of the two.
 
     Its logits may differ by the tolerance that its row derives, from PyTorch's on the same checkpoint.
     """
     if refusal := catalog.unavailable(backend, device):
         assert refusal.reason.endswith(".") and refusal.remedy
-        return
+        return False
     runtime.make_ready(family, backend, device, UNWATCHED)
     with runtime.turn(device) as turn:
         _answers_from_the_text(turn, family, backend)
@@ -45,6 +46,7 @@ def check_backend(runtime: Runtime, family: Family, backend: Backend, device: st
             _computes_the_same_wherever_it_says_it_can_be_called(turn, family, backend, windows)
         _says_what_ran(turn, family, backend)
         _is_loaded_again(turn, family, backend)
+    return True
 
 
 def _forward(turn: Turn, family: Family, backend: Backend, windows: Windows) -> SpanLogits:

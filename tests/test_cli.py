@@ -9,23 +9,27 @@ import re
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from helpers import QUESTION, ROOT, TEXT
 
+from qa_backends import catalog
 from qa_backends.cli import main
+from qa_backends.errors import ArtefactError
 from qa_backends.measure.benchmark import sweep as module
 from qa_backends.measure.recommend.search import Candidate, Search
 from qa_backends.measure.recommend.wish import Wish
 from qa_backends.measure.timing.machine import this_machine
+from qa_backends.measure.timing.statistics import Ratio
+from qa_backends.runtime import Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from qa_backends.catalog import Backend, Family
     from qa_backends.measure.benchmark.plan import BenchmarkPlan
-    from qa_backends.runtime import Runtime
 
     Run = Callable[..., "Done"]
 
@@ -172,6 +176,65 @@ def test_list_names_every_backend(run: Run) -> None:
     untested = [row["backend"] for row in here if not row["tested"]]
     assert untested == ["minilm/pruned-triton-fp16"], "results of every engine ship that needs no server"
     assert not any(row["tested"] for row in rows if row["devices"] == ["cuda"]), "no GPU was at hand"
+
+
+def test_recommend_says_what_it_advises(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    raced = Candidate("pruned", "Pruned", ms={128: 5.0}, turns=10, speed_up=Ratio(4.0, 3.8, 4.2, 10))
+    found = Search(Wish("minilm", lengths=(128,)), this_machine(), [raced], advised="pruned", tied=("pruned",))
+    monkeypatch.setattr("qa_backends.measure.recommend.recommend.recommend", lambda *_args, **_options: found)
+    done = run("recommend")
+    assert done.code == 0, done.err
+    assert "On this machine: Pruned" in done.out and "recommend --family minilm" in done.out
+    assert json.loads(run("recommend", "--json").out)["advised"] == "pruned"
+
+
+def test_families_are_listed(run: Run) -> None:
+    rows = json.loads(run("families", "--json").out)
+    assert [each["family"] for each in rows] == [each.name for each in catalog.families()]
+    assert "minilm" in run("families").out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["bench", "--save"], ["overhead", "--save"], ["record", "--save"], ["long-texts", "--save"],
+        ["evaluate", "--data", "own", "--save"], ["evaluate", "--data", "own", "--predictions"],
+    ],
+)  # fmt: skip
+def test_what_cannot_be_saved_is_refused_before_it_is_measured(run: Run, tmp_path: Path, command: list[str]) -> None:
+    done = run(*command, str(tmp_path))
+    assert done.code == 2 and "is a folder. Name a file." in done.err
+    (tmp_path / "file").touch()
+    done = run(*command, str(tmp_path / "file" / "results.json"))
+    assert done.code == 2 and "cannot be written" in done.err
+
+
+def test_a_question_that_cannot_be_answered_is_refused_before_anything_is_built(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("qa_backends.runtime.Runtime.make_ready", lambda *_: pytest.fail("it was made ready"))
+    (tmp_path / "long.txt").write_text("word " * 200_000)
+    for options, said in (
+        (("--question", "", "--context", TEXT), "There is no question"),
+        (("--question", "Who?", "--context-file", str(tmp_path / "long.txt")), "more than 200,000 characters"),
+    ):
+        done = run("answer", "--backend", "baseline", *options)
+        assert done.code == 2 and said in done.err
+
+
+def test_building_goes_on_behind_what_fails(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_ready = Runtime.make_ready
+
+    def failing(self: Runtime, family: Family, backend: Backend, *rest: Any) -> Path:
+        if backend.name == "baseline":
+            raise ArtefactError("It drifted.")
+        return make_ready(self, family, backend, *rest)
+
+    monkeypatch.setattr(Runtime, "make_ready", failing)
+    monkeypatch.setattr(catalog, "offered", lambda *_: [catalog.backend(each) for each in ("baseline", "pruned")])
+    done = run("build", "--json")
+    assert done.code == 1 and "failed: baseline. It drifted." in done.err and "Not built" in done.err
+    assert [each["backend"] for each in json.loads(done.out)] == ["minilm/pruned"]
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
@@ -392,5 +455,7 @@ def test_a_stale_table_is_noticed(run: Run, monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(documents, "README", document)
     done = run("report", "--check")
     assert done.code == 1 and "stale" in done.err
+    written: dict[Path, str] = {}
+    monkeypatch.setattr("qa_backends.commands.measuring.write_whole", written.__setitem__)
     assert run("report").code == 0
-    assert document.read_text(encoding="utf-8") == content
+    assert written[document] == content

@@ -14,6 +14,7 @@ from qa_backends.artefacts.steps import chain_of
 from qa_backends.catalog import Backend, Family
 from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed
+from qa_backends.limits import has_bf16
 from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
 
@@ -43,7 +44,9 @@ CASES = [
 
 @pytest.mark.parametrize(("backend", "device"), CASES)
 def test_a_backend_keeps_the_contract(backend: Backend, device: str, runtime: Runtime) -> None:
-    check_backend(runtime, MINILM, backend, device)
+    ran = check_backend(runtime, MINILM, backend, device)
+    without = backend.engine == "triton" or (dict(backend.options).get("precision") == "bf16" and not has_bf16("cpu"))
+    assert ran or device == "cuda" or without, "a CPU that has what it needs runs it"
 
 
 def test_the_contract_covers_all_that_is_offered() -> None:

@@ -262,4 +262,8 @@ def could_be_random(of: Family) -> bool:
 
 def default_family() -> str:
     """``QA_FAMILY`` where it is set (a Space's setting), else the embedded one."""
-    return family(os.environ.get("QA_FAMILY") or "minilm").name
+    wanted = os.environ.get("QA_FAMILY") or "minilm"
+    try:
+        return family(wanted).name
+    except UnknownBackend as error:
+        raise UnknownBackend(f"QA_FAMILY: {error}") from error

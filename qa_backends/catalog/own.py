@@ -63,7 +63,7 @@ def adopt(wanted: str, progress: Progress, *, folders: bool = True, anonymous: b
         Cancelled: ``progress`` says to stop.
     """
     wanted = wanted.strip()
-    most = memory_budget(devices()[0])
+    most = max(map(memory_budget, devices()))  # which of them is asked is not known yet
     if folders and (checkpoint := _folder(wanted)):
         name = checkpoint.name
         config = admit(checkpoint, most)

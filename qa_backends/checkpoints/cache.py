@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from qa_backends.checkpoints.disk import keep_within_bound
+from qa_backends.checkpoints.disk import keep_within_bound, most_bytes
 from qa_backends.checkpoints.manifest import intact
+from qa_backends.errors import ArtefactError
 from qa_backends.paths import cache_root
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from qa_backends.progress import Progress
 
 KEY_LENGTH = 20
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+"""What the system says of a disk that is full, or of a folder that is not to be written in."""
 TELL_EVERY_S = 2.0
 """Who waits for another process is told so this often."""
 
@@ -46,12 +50,14 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
     A lock makes a second process wait for the first, which ``progress`` is told, and then use what that made.
 
     Raises:
+        ArtefactError: the cache cannot be written.
+        InputError: see ``disk.most_bytes``.
         Cancelled: ``progress`` said to stop while another process was waited for.
     """
     root = cache_root()
-    root.mkdir(parents=True, exist_ok=True)
+    most_bytes()  # before the work, if the variable is no number
     place = root / f"{name}-{key_of(facts)}"
-    with locked(f"{place}.lock", name, progress):
+    with _writable(root), locked(f"{place}.lock", name, progress):
         if intact(place):
             return used(place)
         # What a process that was killed had begun is nobody's: who holds the lock is the only one at it.
@@ -65,6 +71,21 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
             shutil.rmtree(building, ignore_errors=True)
     keep_within_bound()
     return place
+
+
+@contextmanager
+def _writable(root: Path) -> Iterator[None]:
+    """The cache's folder, there to be written in; says so where it is not, or its disk is full."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise ArtefactError(
+            f"{root} cannot be written: {error.strerror}. Make room, python -m qa_backends cache clear, or name "
+            "another folder: QA_CACHE."
+        ) from error
 
 
 def used(place: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,10 +25,14 @@ from qa_backends.commands.terminal import (
     table_of,
     watched,
 )
-from qa_backends.contract import Query
+from qa_backends.contract import Query, valid_text
 from qa_backends.errors import InputError
+from qa_backends.reader.reader import MAX_CONTEXT_CHARS, check
 
 app = typer.Typer()
+
+MOST_BYTES = 4 * MAX_CONTEXT_CHARS
+"""Of a text in UTF-8, whose characters take four at most."""
 
 
 @app.command("list")
@@ -106,7 +111,8 @@ def answer(
     from qa_backends.asking.answer import answer_json
     from qa_backends.runtime import Runtime
 
-    query = Query(question, _text(context, context_file))
+    query = Query(valid_text(question), valid_text(_text(context, context_file)))
+    check(query)  # before anything is downloaded or built
     of, chosen = asked_of(backend, family)
     runtime, where = Runtime(progress=watched), pick_device(device)
     runtime.make_ready(of, chosen, where, watched)
@@ -131,7 +137,10 @@ def _text(context: str | None, file: Path | None) -> str:
     if file is None:
         return str(context)
     try:
-        raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        with nullcontext(sys.stdin.buffer) if str(file) == "-" else file.open("rb") as text:
+            raw = text.read(MOST_BYTES + 1)
+        if len(raw) > MOST_BYTES:
+            raise InputError(f"The text has more than {MAX_CONTEXT_CHARS:,} characters, the limit. Shorten it.")
         return raw.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         name = "Standard input" if str(file) == "-" else str(file)

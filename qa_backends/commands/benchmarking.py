@@ -14,8 +14,10 @@ from qa_backends.commands.terminal import (
     FamilyName,
     Json,
     bar,
+    check_writable,
     console,
     interruptible,
+    names,
     numbers,
     pick_device,
     say,
@@ -66,12 +68,13 @@ def bench(
     from qa_backends.measure.results.files import BENCHMARK, as_dict, write_results
     from qa_backends.runtime import Runtime
 
+    check_writable(save)
     wanted = family or catalog.default_family()
     of = catalog.with_random_weights(wanted) if random_weights else catalog.family(wanted)
-    on = tuple(device.split(",")) if device else (pick_device(None),)
+    on = names(device) if device else (pick_device(None),)
     plan = BenchmarkPlan(
         family=of.name,
-        backends=tuple(backends.split(",") if backends else (each.name for each in catalog.offered_on(of, on))),
+        backends=names(backends) if backends else tuple(each.name for each in catalog.offered_on(of, on)),
         devices=on,
         lengths=numbers("--lengths", lengths),
         batches=numbers("--batches", batches),

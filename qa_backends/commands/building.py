@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from qa_backends import catalog
+from qa_backends.checkpoints.manifest import Manifest, read_manifest
 from qa_backends.commands.terminal import Device, FamilyName, Json, console, pick_device, say, show, table_of, watched
+from qa_backends.errors import QAError
 
 app = typer.Typer()
 
@@ -21,7 +23,6 @@ def build(
     as_json: Json = False,
 ) -> None:
     """Build what backends run on the device, each step checked against the one before; finished builds are kept."""
-    from qa_backends.checkpoints.manifest import read_manifest
     from qa_backends.runtime import Runtime
 
     where = pick_device(device)
@@ -36,9 +37,22 @@ def build(
                 say(f"left out: {each.name}. {refusal}")
             else:
                 backends.append(each)
-    runtime = Runtime(progress=watched)
-    folders = {each.name: runtime.make_ready(of, each, where, watched) for each in backends}
-    built = {f"{of.name}/{name}": read_manifest(folder) for name, folder in folders.items()}
+    runtime, built, failed = Runtime(progress=watched), dict[str, Manifest](), list[str]()
+    for each in backends:
+        try:
+            built[f"{of.name}/{each.name}"] = read_manifest(runtime.make_ready(of, each, where, watched))
+        except QAError as error:
+            if backend:
+                raise
+            say(f"failed: {each.name}. {error}")
+            failed.append(each.name)
+    _show(built, as_json)
+    if failed:
+        raise QAError(f"Not built, for the reasons above: {', '.join(failed)}. The others are.")
+
+
+def _show(built: dict[str, Manifest], as_json: bool) -> None:
+    """What was built, by backend."""
     if as_json:
         return show([{"backend": name, **asdict(manifest)} for name, manifest in built.items()])
     table = table_of("backend", "step", "precision", "MB", "encoder parameters", "largest logit difference")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from qa_backends.commands.terminal import Json, console, show, table_of
+from qa_backends.errors import QAError
 
 app = typer.Typer(help="What is kept on disk: packed and built models, and the Hub's downloads.")
 DAY_S = 86_400
@@ -49,7 +50,10 @@ def clear(
     before = time.time() - unused_days * DAY_S
     chosen = [each for each in disk.entries() if each.used_at <= before]
     disk.clear(chosen)
+    gone = [each for each in chosen if not each.folder.exists()]
     if as_json:
-        return show([asdict(each) | {"folder": str(each.folder)} for each in chosen])
-    console.print(f"{len(chosen)} deleted, {sum(each.bytes for each in chosen) / 1e9:.2f} GB")
-    return None
+        show([asdict(each) | {"folder": str(each.folder)} for each in gone])
+    else:
+        console.print(f"{len(gone)} deleted, {sum(each.bytes for each in gone) / 1e9:.2f} GB")
+    if stayed := [str(each.folder) for each in chosen if each.folder.exists()]:
+        raise QAError(f"In use, or another user's, so still there: {', '.join(stayed)}.")

@@ -12,7 +12,18 @@ import typer
 from qa_backends import catalog
 from qa_backends.checkpoints.manifest import Manifest, read_manifest
 from qa_backends.commands.runs import Also, Data, HoldOut, HoldOutSeed, asked_about
-from qa_backends.commands.terminal import Device, Json, bar, console, pick_device, questions_of, show, table_of, watched
+from qa_backends.commands.terminal import (
+    Device,
+    Json,
+    bar,
+    check_writable,
+    console,
+    pick_device,
+    questions_of,
+    show,
+    table_of,
+    watched,
+)
 from qa_backends.errors import InputError
 from qa_backends.squad import Question
 from qa_backends.training.heldout import ARTICLES, split
@@ -47,6 +58,7 @@ def compare(
     from qa_backends.measure.results.records import Techniques
     from qa_backends.measure.timing.machine import this_machine
 
+    check_writable(save)
     parts, computing = split(questions_of(data), hold_out, hold_out_seed), pick_device(device)
     if len(checkpoints) < 2 or not parts.articles:
         raise InputError("There is nothing to compare. Name two checkpoints at least, and articles: --hold-out 20.")

@@ -17,6 +17,7 @@ from qa_backends.commands.terminal import (
     Json,
     asked_of,
     bar,
+    check_writable,
     console,
     pick_device,
     show,
@@ -60,6 +61,7 @@ def evaluate(
     from qa_backends.measure.results.files import add_quality, read_quality
     from qa_backends.runtime import Runtime
 
+    check_writable(save, predictions)
     if save and save.is_file():
         read_quality(save)  # before hours of answers that could not be added to it
     of, chosen = asked_of(backend, family)
@@ -84,9 +86,11 @@ def evaluate(
         return show(asdict(record))
     spread, speed = record.f1_interval, record.questions_per_second
     pace = f", {speed:.0f} questions a second" if speed else "; other work took too much of the machine to tell a speed"
+    beside = f"; the same answer on {record.agreement:.2f} %" if record.agreement is not None else ""
+    beside += f", F1 {record.f1_difference.spelt()} against theirs" if record.f1_difference else ""
     console.print(
         f"{record.backend}: F1 {record.f1:.2f} [{spread.low:.2f}-{spread.high:.2f}], exact {record.exact:.2f} on "
-        f"{record.n} questions{pace}"
+        f"{record.n} questions{pace}{beside}"
     )
     return None
 
@@ -107,7 +111,10 @@ def _predictions(path: Path, questions: Sequence[Question]) -> list[str]:
     """The answer to each question. Raises InputError for a file without one for each of them."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return [str(found[each.id]) for each in questions]
+        answers = [found[each.id] or "" for each in questions]
+        if strange := next((each for each in answers if not isinstance(each, str)), None):
+            raise TypeError(f"{strange} is no text")
+        return answers
     except (OSError, ValueError) as error:
         raise InputError(f"{path.name} cannot be read as predictions: {error}.") from error
     except (KeyError, TypeError) as error:
@@ -131,6 +138,7 @@ def overhead(
     from qa_backends.measure.results.files import OVERHEAD, as_dict, write_results
     from qa_backends.runtime import Runtime
 
+    check_writable(save)
     of = catalog.family(family or catalog.default_family())
     where = pick_device(device)
     backends = measure.companions(of, where)
@@ -171,6 +179,7 @@ def long_texts(
     from qa_backends.measure.results.long_texts import HEAD, cells
     from qa_backends.runtime import Runtime
 
+    check_writable(save)
     if save and save.is_file():
         read_long_texts(save)
     of, chosen = catalog.resolve(backend, family)
@@ -200,6 +209,7 @@ def record(
     from qa_backends.measure.results.files import as_dict, write_results
     from qa_backends.runtime import Runtime
 
+    check_writable(save)
     of = catalog.family(family or catalog.default_family())
     found = recorded.record(Runtime(progress=watched), of, pick_device(device))
     write_results(save, recorded.KIND, found)

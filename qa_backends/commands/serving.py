@@ -16,6 +16,7 @@ from qa_backends.commands.terminal import (
     Device,
     FamilyName,
     Json,
+    check_writable,
     console,
     numbers,
     pick_device,
@@ -25,6 +26,7 @@ from qa_backends.commands.terminal import (
     watched,
 )
 from qa_backends.errors import BackendUnavailable, InputError
+from qa_backends.limits import devices
 from qa_backends.measure.results.shipped import preselection
 from qa_backends.serving.batching import BatchSize
 from qa_backends.serving.service import Bounds
@@ -106,9 +108,11 @@ def load(
     from qa_backends.serving.load.records import KIND
     from qa_backends.serving.load.servers import Target
 
+    check_writable(save)
     of, chosen = catalog.resolve(backend, family, otherwise=catalog.FASTEST)
     of.check_answers()
-    target = Target(Runtime(progress=watched), of, chosen, pick_device(device), triton_environment)
+    where = pick_device(device or next((each for each in devices() if each in chosen.runs_on), None))
+    target = Target(Runtime(progress=watched), of, chosen, where, triton_environment)
     found = measure(
         target, lengths=numbers("--lengths", lengths), tokens=tokens, clients=numbers("--clients", clients), runs=runs,
         seconds=seconds, progress=watched,

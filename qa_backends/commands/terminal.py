@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -50,6 +51,7 @@ BackendName = Annotated[
 def show(value: dict[str, Any] | list[dict[str, Any]]) -> None:
     """JSON on stdout; Unicode as it is."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+    sys.stdout.flush()  # a full disk or a closed pipe is an error of this command, not of the interpreter's end
 
 
 def table_of(*heads: str) -> Table:
@@ -88,12 +90,30 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
     return tuple(int(each) for each in text.split(","))
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between."""
+    return tuple(each.strip() for each in text.split(","))
+
+
 def questions_of(data: Path) -> list[Question]:
     """Raises InputError for a file that is not in SQuAD format or holds no questions."""
     questions = read_squad(data)
     if not questions:
         raise InputError(f"{data.name} holds no questions.")
     return questions
+
+
+def check_writable(*files: Path | None) -> None:
+    """Raises InputError for what cannot be written to: before the work whose result would be lost."""
+    for file in filter(None, files):
+        if file.is_dir():
+            raise InputError(f"{file} is a folder. Name a file.")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=file.parent):
+                pass
+        except OSError as error:
+            raise InputError(f"{file} cannot be written: {error.strerror}. Name another file.") from error
 
 
 @contextmanager
@@ -127,6 +147,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
     def interrupt(_number: int, _frame: object) -> None:
         stop.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        say("Stopping after this run. Ctrl-C again ends the program and loses what was measured.")
 
     before = signal.getsignal(signal.SIGINT)
     signal.signal(signal.SIGINT, interrupt)

@@ -19,7 +19,7 @@ from qa_backends.commands.comparing import compare
 from qa_backends.commands.finishing import finish, show_made
 from qa_backends.commands.runs import Chosen, of_a_run
 from qa_backends.commands.soups import soup
-from qa_backends.commands.terminal import FamilyName, Json, bar, console, show, table_of, watched
+from qa_backends.commands.terminal import FamilyName, Json, bar, check_writable, console, show, table_of, watched
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
@@ -241,6 +241,7 @@ def latency(
     from qa_backends.runtime import Runtime
     from qa_backends.training.latency import LENGTHS, LatencyTable, shapes_to_time
 
+    check_writable(out)
     of, chosen = catalog.resolve(backend, family, otherwise=catalog.FASTEST)
     config = read_config(make_ready(of.source(catalog.BASELINE), watched))
     shapes = shapes_to_time(config)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from qa_backends import catalog
 from qa_backends.asking import recorded
+from qa_backends.asking.ask import ask
 from qa_backends.asking.recorded import KIND, MAIN, Recorded, examples, record, recorded_comparisons
 from qa_backends.measure.results import shipped
 from qa_backends.measure.results.files import read_results, write_results
@@ -65,7 +67,10 @@ def test_at_first_sight_what_is_ticked_is_shown_on_each_kind_of_processor(
 
 
 @pytest.mark.slow
-def test_a_recording_reads_back_as_it_was_made(runtime: Runtime, small_family: Family, tmp_path: Path) -> None:
+def test_a_recording_reads_back_as_it_was_made(
+    runtime: Runtime, small_family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "ask", partial(ask, seconds=1))
     made = record(runtime, small_family, "cpu")
     write_results(tmp_path / "r.json", KIND, made)
     assert read_results(tmp_path / "r.json", KIND, Recorded) == made

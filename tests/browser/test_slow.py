@@ -49,7 +49,7 @@ def test_where_time_is_too_short_for_turns_an_estimate_is_given_and_called_one(p
 
 @pytest.mark.usefixtures("slow_baseline")
 def test_while_a_slow_backend_answers_the_page_says_so_and_can_be_stopped(page: Page) -> None:
-    page.fill("#qa-context textarea", "It rained all day. " * 1500 + TEXT)  # some twenty windows
+    page.fill("#qa-context textarea", "It rained all day. " * 6000 + TEXT)  # four windows a call, each of SLOW_S
     page.fill(BOX, QUESTION)
     page.press(BOX, "Enter")
     page.wait_for_selector("#qa-result [role=status]:has-text('window'):has-text('left')")

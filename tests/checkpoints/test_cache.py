@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import multiprocessing
 import time
@@ -120,9 +121,17 @@ def another_builds() -> Iterator[Event]:
     assert other.exitcode == 0
 
 
+def test_a_disk_that_is_full_is_said_with_what_to_do(root: Path) -> None:
+    def full(_folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(ArtefactError, match=r"cannot be written: No space left.*cache clear.*QA_CACHE"):
+        ensure("thing", {}, full, UNWATCHED)
+
+
 def test_who_waits_for_another_process_can_stop(root: Path) -> None:
-    began = time.monotonic()
     with another_builds():
+        began = time.monotonic()
         with pytest.raises(Cancelled):
             ensure("thing", {}, write, Progress(stopped=lambda: time.monotonic() - began > 0.2))
         assert time.monotonic() - began < 2

@@ -137,8 +137,9 @@ def test_batching_gains_a_share_of_what_batches_can(
         with serving(Runtime(), small_family, [backend], size=size) as client, ThreadPoolExecutor(at_once) as pool:
             clients = Clients(client)
             began = time.perf_counter()
-            assert set(pool.map(send, [clients] * at_once * questions)) == {200}
-            rates.append(at_once * questions / (time.perf_counter() - began))
+            asked = at_once * (questions if size.items > 1 else 1)
+            assert set(pool.map(send, [clients] * asked)) == {200}
+            rates.append(asked / (time.perf_counter() - began))
     assert rates[1] / rates[0] > at_once / 4, "a quarter of what batches allow, at least"
 
 
@@ -148,13 +149,11 @@ def test_a_server_is_measured_beside_the_direct_call(runtime: Runtime, monkeypat
     monkeypatch.setattr(measuring, "SETTLING_S", 1)
     backend = catalog.backend("pruned-ort-fp16")
     target = Target(runtime, catalog.family("minilm"), backend, "cpu", None)
-    found = measure(target, lengths=(32,), tokens=64, clients=(1, 4), runs=3, seconds=2, progress=UNWATCHED)
+    found = measure(target, lengths=(32,), tokens=64, clients=(4,), runs=3, seconds=2, progress=UNWATCHED)
     (own,) = found.own
     assert own.way == REST and len(own.samples_ms) == len(own.direct_samples_ms) == 3
     assert min(own.samples_ms) > min(own.direct_samples_ms), "the server's answers hold the direct call's work"
-    assert [(each.way, each.clients) for each in found.load] == [
-        (way, clients) for clients in (1, 4) for way in (REST, ONE_BY_ONE)
-    ]
+    assert [(each.way, each.clients) for each in found.load] == [(REST, 4), (ONE_BY_ONE, 4)]
     for each in found.load:
         assert each.requests > 5 and each.failures == 0 and each.p50_ms <= each.p90_ms <= each.p99_ms
     assert {each.batch for each in found.batches} >= {1, 32}

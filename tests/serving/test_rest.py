@@ -151,7 +151,7 @@ def test_answers_come_in_order_and_each_query_has_its_own_error(
     )  # fmt: skip
     assert response.status_code == 200
     first, second, third, fourth, fifth = response.json()["answers"]
-    assert first["answer"] == "Alpha" and fifth["answer"] in "Epsilon"
+    assert first["answer"] == "Alpha" and fifth["answer"] and "Epsilon".startswith(fifth["answer"])
     assert second["error"] == {"code": "input", "message": "There is no question. Type one about the text."}
     assert third["error"]["code"] == "backend" and "poisoned" in third["error"]["message"]
     assert "the limit is 200,000" in fourth["error"]["message"]

@@ -82,9 +82,7 @@ def test_finetuning_learns_and_goes_on_from_where_it_stopped(
     rest: list[StepReport] = []
     resumed = train_tiny(tiny, tmp_path / "halves", rest.append)
     assert rest[0].number == steps[-1].of // 2 + 1, "no step is done again, none left out"
-    one, other = load_model(made), load_model(resumed)
-    for name, weight in one.state_dict().items():
-        torch.testing.assert_close(weight, other.state_dict()[name], atol=2e-2, rtol=0)
+    assert file_hash(resumed / WEIGHTS) == file_hash(made / WEIGHTS)
 
 
 def test_a_folder_holds_one_recipe(tiny: Path, tmp_path: Path) -> None:

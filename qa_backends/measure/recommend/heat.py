@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from qa_backends.measure.benchmark.contestants import AS_ASKED, charged_to
+from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.timing.rounds import take_turns
 from qa_backends.measure.timing.statistics import speed_up
 
@@ -42,6 +43,12 @@ class Heat:
     def runs(self) -> int:
         """Of each contestant at each length."""
         return sum(self.samples.blocks)
+
+    @property
+    def backends(self) -> int:
+        """How many take turns, transformers' pipeline not counted."""
+        everybody = len(self.samples.times) // len(self.lengths)
+        return everybody - (_key(PIPELINE, self.lengths[0]) in self.samples.times)
 
     def p50_ms(self, name: str) -> dict[int, float]:
         """Median of whole answers, by length."""

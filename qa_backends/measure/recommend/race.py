@@ -208,7 +208,7 @@ class Race:
             return False
         fastest, *rivals = self._search.quickest
         ratios = [found.speed_up(fastest.name, each.name, among=len(rivals)) for each in rivals]
-        whole = found.speed_up(fastest.name, PIPELINE)
+        whole = found.speed_up(fastest.name, PIPELINE, among=found.backends)
         return all(each and each.low > LEAST_GAIN for each in ratios) and (whole is None or whole.narrow)
 
     def _choose(self, last: Heat) -> None:
@@ -218,12 +218,14 @@ class Race:
         lighter = [
             each
             for each in left
-            if each.lighter_than(left[0]) and (ratio := last.speed_up(left[0].name, each.name)) and ratio.narrow
+            if each.lighter_than(left[0])
+            and (ratio := last.speed_up(left[0].name, each.name, among=last.backends))
+            and ratio.narrow
         ]
         best = min(lighter, key=lambda each: each.memory_bytes or 0, default=left[0])
         for each in left:
-            each.speed_up = last.speed_up(each.name, PIPELINE)
-            each.behind = last.speed_up(best.name, each.name) if each is not best else None
+            each.speed_up = last.speed_up(each.name, PIPELINE, among=last.backends)
+            each.behind = last.speed_up(best.name, each.name, among=last.backends) if each is not best else None
         self._search.advised, self._search.tied = best.name, tuple(each.name for each in left)
 
     def _leave_out(self, failed: ContestantFailedError) -> None:

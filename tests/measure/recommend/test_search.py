@@ -116,7 +116,7 @@ def test_random_weights_are_not_advised(runtime: Runtime) -> None:
     ],
 )
 def test_a_wish_that_nothing_could_meet_is_refused(runtime: Runtime, wish: Wish, said: str) -> None:
-    with pytest.raises(Exception, match=said):
+    with pytest.raises(InputError, match=said):
         recommend(runtime, wish)
 
 

@@ -60,6 +60,7 @@ def export(
         (making / "requirements.txt").write_text("\n".join(settings["needs"]) + "\n", encoding="utf-8")
         (making / "README.md").write_text(_readme(settings), encoding="utf-8")
         _check(runtime, family, backend, device, making, progress)
+        shutil.rmtree(making / "__pycache__", ignore_errors=True)  # of the runner that was tried
     return settings
 
 

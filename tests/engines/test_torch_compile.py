@@ -28,6 +28,7 @@ def test_padding_ends_where_the_models_positions_do() -> None:
     assert lengths == [(2, 96), (2, 80), (2, 70)]
 
 
+@pytest.mark.slow
 def test_a_model_that_is_loaded_late_is_compiled_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs: list[Any] = []
 

@@ -167,7 +167,7 @@ def test_a_server_that_fails_is_counted_as_failing(runtime: Runtime, tmp_path: P
     (way, _), *_ = WAYS
     with measuring.started(way, target, tmp_path) as url:
         requests = tmp_path / "requests.json"
-        wrong = measuring._requests(way, replace(target, backend=catalog.backend("pruned")), texts)
+        wrong = measuring._requests(way, replace(target, backend=catalog.backend("pruned")), url, texts)
         requests.write_text(json.dumps([*wrong]), encoding="utf-8")
         found = measuring._load(measuring.Server(way, url, requests), 2, 1)
     assert found.requests == 0 and found.failures > 0

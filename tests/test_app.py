@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -25,17 +26,20 @@ def started(**environment: str) -> subprocess.Popen[str]:
     )
 
 
+def listens(port: int) -> bool:
+    with socket.socket() as there:
+        return there.connect_ex(("127.0.0.1", port)) == 0
+
+
 def test_it_brings_the_page_up_and_ends_when_it_is_told_to() -> None:
     port = free_port()
     app = started(GRADIO_SERVER_PORT=str(port))
     try:
         deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline and app.poll() is None:
-            try:
-                found = httpx.get(f"http://127.0.0.1:{port}/")
-                break
-            except httpx.ConnectError:
-                time.sleep(0.2)
+        while not listens(port):
+            assert app.poll() is None and time.monotonic() < deadline, "it never listened"
+            time.sleep(0.2)
+        found = httpx.get(f"http://127.0.0.1:{port}/")
         assert found.status_code == 200 and "every engine" in found.text
         app.terminate()
         _, said = app.communicate(timeout=PATIENCE_S)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,7 @@ from qa_backends.contract import SpanLogits, Windows, same_answer
 from qa_backends.errors import AnswersError, DriftError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.reader.reader import length_batches
-from qa_backends.reader.windows import by_query
+from qa_backends.reader.windows import apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +53,7 @@ def compare_answers(step: Step, before: Forward, after: Forward, checkpoint: Pat
     """
     reader = reader_of(checkpoint)
     asked = reader.prepare_all(queries_of(OWN_QUESTIONS))
-    split = partial(by_query, split=length_batches) if step.scaled_by_batch else length_batches
+    split = apart(length_batches, each=step.scaled_by_batch)
     answers = [
         reader.read(asked, forward, split=split, follow=lambda _done, _of, _spent_s: progress.check()).answers
         for forward in (before, after)

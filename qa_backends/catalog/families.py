@@ -262,8 +262,7 @@ def could_be_random(of: Family) -> bool:
 
 def default_family() -> str:
     """``QA_FAMILY`` where it is set (a Space's setting), else the embedded one."""
-    wanted = os.environ.get("QA_FAMILY") or "minilm"
     try:
-        return family(wanted).name
+        return family(os.environ.get("QA_FAMILY") or "minilm").name
     except UnknownBackend as error:
         raise UnknownBackend(f"QA_FAMILY: {error}") from error

@@ -132,11 +132,10 @@ def _refusal(repository: str, answer: dict[str, object], remedy: str, most_bytes
         return BackendUnavailable(REASONS[problem].format(repository), "Choose another model.")
     if problem == PICKLED:
         return BackendUnavailable(f"{repository} holds no safetensors weights, and pickled ones are not read.", remedy)
-    why = answer.get("why", "the download ended without a word")
     if problem == FAILED:
-        return BackendUnavailable(f"{repository} could not be fetched: {why}", "Mend that, and ask again.")
+        return BackendUnavailable(f"{repository} could not be fetched: {answer['why']}", "Mend that, and ask again.")
     refusal = BackendUnavailable(f"The Hugging Face Hub could not be reached for {repository}.", remedy)
-    refusal.__cause__ = RuntimeError(why)
+    refusal.__cause__ = RuntimeError(answer["why"])
     return refusal
 
 

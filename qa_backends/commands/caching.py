@@ -50,10 +50,11 @@ def clear(
     before = time.time() - unused_days * DAY_S
     chosen = [each for each in disk.entries() if each.used_at <= before]
     disk.clear(chosen)
-    gone = [each for each in chosen if not each.folder.exists()]
+    stayed = [each for each in chosen if each.folder.exists()]
+    gone = [each for each in chosen if each not in stayed]
     if as_json:
         show([asdict(each) | {"folder": str(each.folder)} for each in gone])
     else:
         console.print(f"{len(gone)} deleted, {sum(each.bytes for each in gone) / 1e9:.2f} GB")
-    if stayed := [str(each.folder) for each in chosen if each.folder.exists()]:
-        raise QAError(f"In use, or another user's, so still there: {', '.join(stayed)}.")
+    if stayed:
+        raise QAError(f"In use, or another user's, so still there: {', '.join(str(each.folder) for each in stayed)}.")

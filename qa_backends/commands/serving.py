@@ -18,6 +18,7 @@ from qa_backends.commands.terminal import (
     Json,
     check_writable,
     console,
+    names,
     numbers,
     pick_device,
     say,
@@ -70,7 +71,7 @@ def serve(
     from qa_backends.serving.server import serve as run
 
     of, where = catalog.family(family or catalog.default_family()), pick_device(device)
-    chosen = [catalog.resolve(name.strip(), of.name)[1] for name in backends.split(",") if name.strip()]
+    chosen = [catalog.resolve(name, of.name)[1] for name in names(backends)]
     if backends and not chosen:
         raise InputError("--backends names none.")
     run(

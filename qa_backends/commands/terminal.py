@@ -91,8 +91,8 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names with commas between."""
-    return tuple(each.strip() for each in text.split(","))
+    """Names with commas between; nothing between two commas is none."""
+    return tuple(each.strip() for each in text.split(",") if each.strip())
 
 
 def questions_of(data: Path) -> list[Question]:
@@ -108,9 +108,12 @@ def check_writable(*files: Path | None) -> None:
     for file in filter(None, files):
         if file.is_dir():
             raise InputError(f"{file} is a folder. Name a file.")
+        if file.exists() and not file.is_file():
+            continue  # as /dev/stdout, see ``write_whole``
+        folder = file.resolve().parent
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=file.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=folder):
                 pass
         except OSError as error:
             raise InputError(f"{file} cannot be written: {error.strerror}. Name another file.") from error

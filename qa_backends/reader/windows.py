@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,6 +143,11 @@ def by_query(windows: Windows, split: Callable[[Windows], Iterable[IntArray]]) -
         rows = np.flatnonzero(windows.query_index == query)
         for part in split(windows.select(rows)):
             yield rows[part]
+
+
+def apart(split: Callable[[Windows], Iterable[IntArray]], *, each: bool) -> Callable[[Windows], Iterable[IntArray]]:
+    """The split itself, or, for what answers otherwise in company, ``each`` query by itself."""
+    return partial(by_query, split=split) if each else split
 
 
 def padding_share(windows: Windows, computed: Iterable[tuple[int, int]]) -> float:

@@ -21,7 +21,7 @@ from qa_backends.errors import BackendFailed, QAError
 from qa_backends.limits import limit_threads
 from qa_backends.progress import Cancelled
 from qa_backends.reader.reader import length_batches, run_in_batches
-from qa_backends.reader.windows import by_query
+from qa_backends.reader.windows import apart
 from qa_backends.runtime.telling import TELL_FROM_S, Telling, roughly
 from qa_backends.runtime.warming import consecutive, first_of_each_shape
 
@@ -171,7 +171,7 @@ class Turn:
         same answer in any company."""
         most = backend.engine_class.batch_tokens if self.device == "cpu" else BATCH_TOKENS
         split = partial(length_batches, device=self.device, max_tokens=most)
-        return by_query(windows, split) if backend.scaled_by_batch else split(windows)
+        return apart(split, each=backend.scaled_by_batch)(windows)
 
 
 class FairLock:

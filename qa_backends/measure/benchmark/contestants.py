@@ -21,7 +21,7 @@ from qa_backends.measure.benchmark.plain import Plain, PlainOnnxRuntime, PlainOp
 from qa_backends.measure.benchmark.plan import MIXED_BATCH, OPENVINO, ORT, PIPELINE, REFERENCES
 from qa_backends.measure.results.shipped import checkpoint_hash, current_shapes, shipped_quality
 from qa_backends.reader.reader import MAX_PADDING
-from qa_backends.reader.windows import by_count, by_query, by_tokens
+from qa_backends.reader.windows import apart, by_count, by_tokens
 from qa_backends.runtime.turns import on_engine_thread, translated
 
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ class BackendContestant(Contestant):
         question apart, as its quality was measured."""
         if order == AS_ASKED:
             return None
-        together = partial(split, order=order, device=device)
-        return partial(by_query, split=together) if self.backend.scaled_by_batch else together
+        return apart(partial(split, order=order, device=device), each=self.backend.scaled_by_batch)
 
     def facts(self, turn: Turn) -> Facts:
         loaded = turn.runtime.get(self._family, self.backend, turn.device, turn.progress)

@@ -154,7 +154,7 @@ class _Evaluating:
 def quality_record(task: EvaluationTask, backend: Backend, ran: Ran, found: Figures) -> QualityRecord:
     """One backend's quality as it stands in a results file and in ``evaluate --json``."""
     values = {each.name: getattr(found, each.name) for each in fields(found)}
-    whole = task.limit is None or found.n == len(task.data.questions)
+    whole = found.n == len(task.data.questions)
     return QualityRecord(
         backend=f"{task.family.name}/{backend.name}",
         checkpoint=checkpoint_hash(task.family, backend),

@@ -85,11 +85,14 @@ def of_like_processor(usual: Path) -> Path:
 def shipped_benchmark() -> Benchmark | None:
     """Of a processor like this one, what was measured of the shapes that ship; where that is the baseline alone, of
     the usual one, unless nothing else is known there either. ``None`` where nothing was measured."""
-    like = of_like_processor(BENCHMARK)
-    files = [each for each in dict.fromkeys((like, BENCHMARK)) if each.is_file()]
-    measured = [(in_current_shapes(read_benchmark(each)), each) for each in files]
+    measured = [(in_current_shapes(read_benchmark(each)), each) for each in _at_hand()]
     found, file = max(((each, file) for each, file in measured if each.rows), key=_compares, default=(None, None))
     return _with_current_quality(found, file) if found and file else None
+
+
+def _at_hand() -> list[Path]:
+    """The benchmark of a processor like this one and, behind it, the usual one, as far as they are there."""
+    return [each for each in dict.fromkeys((of_like_processor(BENCHMARK), BENCHMARK)) if each.is_file()]
 
 
 def benchmark_in(file: Path) -> Benchmark:
@@ -140,8 +143,7 @@ def ticked_anywhere(family: Family, device: str) -> tuple[str, ...]:
 def raced_here() -> Benchmark | None:
     """What was measured on a processor like this one, or else on the usual one, of whatever shapes: which engine is the
     fastest there, other shapes tell too. ``None`` where nothing was measured."""
-    files = (of_like_processor(BENCHMARK), BENCHMARK)
-    return next((read_benchmark(each) for each in files if each.is_file()), None)
+    return next(map(read_benchmark, _at_hand()), None)
 
 
 def preselection(family: Family, device: str, benchmark: Benchmark | None = None) -> tuple[str, ...]:

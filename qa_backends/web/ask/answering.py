@@ -146,8 +146,8 @@ class Answering:
         yield (changed.context, changed.question, names, family, device, ticket + 1, gr.skip(), gr.skip())
 
     def open_text(self, visit: Visit, path: str) -> Updates:
-        """The uploaded text in the form, above the last result, which is of another one. ``path`` is where Gradio put
-        the upload, not one from the request; it is not kept."""
+        """The uploaded text in the form, above the last result, which is of another one. Gradio lets ``path``
+        be none outside its own folder of files; it is not kept."""
         try:
             text = read_text(Path(path))
         except InputError as error:

@@ -251,7 +251,7 @@ class BenchmarkTab:
         """Everything that shows the records, as the visitor has chosen to look at them meanwhile."""
         own = Shown(state.benchmark(), OWN)
         at = view.at if view.at in lengths_of(state.records) else start_at(state.records)
-        measured = {each.name for each in state.records}
+        measured = shown.names_of(state.records)
         names = [each for each in view.names if each in measured] or shown.at_first(state.records, at)
         whole, flat = self._files(own)
         return {

@@ -81,6 +81,21 @@ def test_on_a_tablet_too_every_part_of_a_row_is_in_sight(page: Page) -> None:
         assert over == [], f"{width} wide"
 
 
+def test_a_long_answer_leaves_a_narrow_row_its_name_and_its_bar(open_page: Open) -> None:
+    page = open_page(size=NARROW)
+    ask(page, question=QUESTION, context=TEXT)
+    rows = page.evaluate(
+        """() => [...document.querySelectorAll('#qa-result li.qa-lane')].map(row => {
+             const parts = ['.qa-name b', '.qa-answer', '.qa-track'].map(each => row.querySelector(each));
+             parts[1].textContent = 'the guard was gone, and so was the hat that Ben had brought';
+             return parts.map(each => each.getBoundingClientRect().toJSON());
+           })"""
+    )
+    assert len(rows) == 2
+    for name, answer, track in rows:
+        assert name["width"] > 40 and name["right"] <= answer["left"] and track["width"] > 40
+
+
 def test_an_example_is_asked_at_once_and_compared(page: Page) -> None:
     page.click("button:has-text('Moons of Jupiter')")
     finished(page, "Which moon is wider than the planet Mercury?")

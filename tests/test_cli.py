@@ -23,6 +23,8 @@ from qa_backends.measure.recommend.wish import Wish
 from qa_backends.measure.timing.machine import this_machine
 from qa_backends.measure.timing.statistics import Ratio
 from qa_backends.runtime import Runtime
+from qa_backends.serving.batching import BatchSize
+from qa_backends.serving.service import Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,6 +126,23 @@ def test_shapes_that_can_do_without_a_download_are_offered_so(run: Run) -> None:
     done = run("bench", "--family", "bert-large", "--preset", "ladder")
     assert done.code == 1 and "Hub could not be reached" in done.err
     assert "2.5 GB" in done.err and "--random-weights" in done.err
+
+
+def test_each_bound_of_a_server_is_the_one_that_was_asked_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr("qa_backends.serving.server.serve", lambda *given, **named: asked.update(named, given=given))
+    done = run(
+        *("serve", "--backends", "pruned, baseline", "--device", "cpu", "--host", "::1", "--port", "81", "--no-page"),
+        *("--api-key", "s3cret", "--max-batch", "3", "--max-wait-ms", "40", "--max-queue", "5", "--timeout", "6"),
+        *("--keep-texts", "7"),
+    )
+    assert done.code == 0, done.err
+    of, backends, device = asked.pop("given")
+    assert (of.name, [each.name for each in backends], device) == ("minilm", ["pruned", "baseline"], "cpu")
+    assert asked == {
+        "size": BatchSize(items=3, wait_s=0.04), "bounds": Bounds(accepted=5, seconds=6, kept_chars=7),
+        "host": "::1", "port": 81, "key": "s3cret", "page": False,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("arguments", [["answer"], ["no-such-command"], ["answer", "--no-such-option"]])

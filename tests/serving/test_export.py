@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers import QUESTION, TEXT
+from helpers import QUESTION, ROOT, TEXT
 
 from qa_backends import catalog
 from qa_backends.contract import Query
@@ -84,9 +84,12 @@ def test_a_folder_that_answers_otherwise_is_not_kept(
 
 
 @pytest.mark.slow
-def test_the_folder_answers_in_an_environment_of_its_three_packages(runtime: Runtime, tmp_path: Path) -> None:
-    folder = carried(runtime, MINILM, "pruned-ort-fp16", tmp_path / "away")
-    made = tmp_path / "environment"
+def test_the_folder_answers_in_an_environment_of_its_three_packages(tmp_path: Path) -> None:
+    folder, made = tmp_path / "away", tmp_path / "environment"
+    command = [sys.executable, "-m", "qa_backends", "export", "--backend", "pruned-ort-fp16", "--to", folder]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert told.splitlines()[0] == "pip install -r requirements.txt"
+    assert told.splitlines()[1].startswith("python answer.py --question")
     subprocess.run([sys.executable, "-m", "venv", made], check=True)
     python = made / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-q", "-r", folder / "requirements.txt"], check=True)

@@ -13,12 +13,17 @@ import pytest
 from helpers import calls_of
 from measure.invented import quality_record
 
+from qa_backends import catalog
+from qa_backends.contract import Answer, Span
 from qa_backends.measure.quality.datasets import EVERYDAY, OWN, SQUAD_V2_DEV, TITLES, sha256_of
+from qa_backends.measure.quality.evaluation import Differing, Evaluated
+from qa_backends.measure.quality.scoring import score
 from qa_backends.measure.results.records import QualityRecord
 from qa_backends.measure.timing.statistics import Difference, Interval
 from qa_backends.runtime import Runtime
+from qa_backends.squad import GoldAnswer, Question
 from qa_backends.web.accuracy import html
-from qa_backends.web.accuracy.shown import OWN_FILE, said_of, shipped, shipped_commands
+from qa_backends.web.accuracy.shown import OWN_FILE, Shown, said_of, shipped, shipped_commands
 from qa_backends.web.accuracy.tab import AccuracyTab
 from qa_backends.web.page import build_page
 
@@ -126,13 +131,32 @@ def test_what_is_chosen_is_said_in_a_line() -> None:
     assert said_of(*chosen, OWN_FILE, 0).endswith("the questions of a file of mine")
 
 
-def test_a_shown_excerpt_begins_and_ends_with_whole_words() -> None:
-    from qa_backends import catalog
-    from qa_backends.contract import Answer, Span
-    from qa_backends.measure.quality.evaluation import Differing
-    from qa_backends.measure.quality.scoring import score
-    from qa_backends.squad import GoldAnswer, Question
+def test_where_two_backends_differ_is_shown_and_asked_as_it_was_evaluated() -> None:
+    alike = Question("1", "", "Who sang?", "Anna sang.", (GoldAnswer("Anna", 0),))
+    apart = Question("2", "", "Who slept?", "Ben slept while Anna sang.", (GoldAnswer("Ben", 0),))
+    ben, anna = Answer("Ben", Span(0, 3), 1.0, 0.0, 0.9), Answer("Anna", Span(16, 20), 1.0, 0.0, 0.9)
+    first = score(alike, Answer("Anna", Span(0, 4), 1.0, 0.0, 0.9))
+    measured = Shown(
+        tuple(
+            Evaluated(catalog.backend(name), quality_record(f"minilm/{name}"), (first, score(apart, answer)))
+            for name, answer in (("baseline", ben), ("pruned", anna))
+        )
+    )
+    with gr.Blocks():
+        tab = AccuracyTab(Runtime())
+    shown = plain(tab.show(measured, "baseline", "pruned"))
+    assert "Who slept?" in shown and "Who sang?" not in shown
+    assert tab.show(measured, "baseline", "distilled") == "", "chosen in an evaluation before"
+    assert tab.show(None, "baseline", "pruned") == ""
+    click = gr.EventData(None, {"number": 0})
+    _, context, question, ticked, family, device, _ = tab.ask_it(measured, "baseline", "pruned", 0, click)
+    assert (context, question, family, device) == (apart.context, apart.question, "minilm", "cpu")
+    assert ticked.value == ["baseline", "pruned"]
+    nowhere = tab.ask_it(measured, "baseline", "pruned", 0, gr.EventData(None, {"number": 1}))
+    assert len(nowhere) == 7 and all(each == gr.skip() for each in nowhere)
 
+
+def test_a_shown_excerpt_begins_and_ends_with_whole_words() -> None:
     context = "before " * 50 + "Rome" + " behind" * 50
     question = Question("1", "", "Where?", context, (GoldAnswer("Rome", context.index("Rome")),))
     right = score(question, Answer("Rome", Span(350, 354), 1.0, 0.0, 0.9))

@@ -79,6 +79,13 @@ def test_a_recording_reads_back_as_it_was_made(
     assert made.view.recorded == made.machine.sentence("cpu") and made.view.status == ""
 
 
+def current() -> Recorded:
+    """Of the recordings that ship, of each kind of processor one, one on the weights that ship."""
+    sentence = recorded_comparisons()[0].recorded
+    ship = (read_results(file, KIND, Recorded) for file in sorted(recorded.RECORDED.parent.glob("recorded*.json")))
+    return next(each for each in ship if each.view.recorded == sentence)
+
+
 def shown(monkeypatch: pytest.MonkeyPatch, path: Path, content: Recorded) -> bool:
     """Whether the page would show the recording, if it were the only one that ships."""
     write_results(path, KIND, content)
@@ -93,8 +100,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, path: Path, content: Recorded) -> boo
 
 
 def test_a_recording_of_other_or_unknown_weights_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    content = read_results(recorded.RECORDED, KIND, Recorded)
-    path = tmp_path / "r.json"
+    content, path = current(), tmp_path / "r.json"
     assert shown(monkeypatch, path, content)
     other = content.checkpoints | {"pruned": content.checkpoints["baseline"]}
     assert not shown(monkeypatch, path, replace(content, checkpoints=other))
@@ -106,8 +112,10 @@ def test_a_recording_of_other_or_unknown_weights_is_not_shown(monkeypatch: pytes
 def test_where_the_recording_of_a_like_processor_is_of_other_weights_the_usual_one_is_shown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    content = read_results(recorded.RECORDED, KIND, Recorded)
-    old, like = tmp_path / "old.json", tmp_path / "like.json"
+    content = current()
+    usual, old, like = (tmp_path / f"{name}.json" for name in ("usual", "old", "like"))
+    write_results(usual, KIND, content)
+    monkeypatch.setattr(recorded, "RECORDED", usual)
     write_results(old, KIND, replace(content, checkpoints=content.checkpoints | {"pruned": "of before"}))
     write_results(like, KIND, replace(content, view=replace(content.view, recorded="a machine like this one")))
     sentences = []

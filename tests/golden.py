@@ -1,6 +1,6 @@
 """Answers of the embedded family, kept so that a change of structure cannot change them unnoticed.
 
-``python tests/golden.py`` writes them anew, for new weights.
+``PYTHONPATH=. python tests/golden.py`` writes them anew, for new weights.
 """
 
 from __future__ import annotations

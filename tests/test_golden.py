@@ -18,7 +18,7 @@ def test_answers_and_scores_are_what_they_were(runtime: Runtime) -> None:
     here = [name for name in kept["answers"] if name in found["answers"]]
     assert {"baseline", "pruned", "pruned-ort-fp16"} <= set(here)
     for name in here:
-        assert found["checkpoints"][name] == kept["checkpoints"][name], "the weights are others: python tests/golden.py"
+        assert found["checkpoints"][name] == kept["checkpoints"][name], "the weights are others: see golden.py"
         before = kept["answers"][name]
         for one, other in zip(before, found["answers"][name], strict=True):
             assert (one["text"], one["span"]) == (other["text"], other["span"]), name

@@ -99,7 +99,8 @@ def rounded(layer: nn.Linear, factors: torch.Tensor, ends: tuple[float, float]) 
     from torch.nn.functional import linear
 
     step = max((ends[1] - ends[0]) / INPUT_STEPS, LEAST_STEP)
-    zero = round(-ends[0] / step)
+    below = round(-ends[0] / step)
+    lowest, highest = -below * step, (INPUT_STEPS - below) * step
 
     class Rounded(torch.nn.Linear):
         def __init__(self) -> None:
@@ -107,16 +108,15 @@ def rounded(layer: nn.Linear, factors: torch.Tensor, ends: tuple[float, float]) 
             self.weight, self.bias = layer.weight, layer.bias
 
         def forward(self, given: torch.Tensor) -> torch.Tensor:
-            near = torch.fake_quantize_per_tensor_affine(given.float() / factors, step, zero, 0, INPUT_STEPS)
-            return linear(near, _rounded_weight(self.weight * factors), self.bias)
+            near = _to_steps((given.float() / factors).clamp(lowest, highest), step)
+            weight = self.weight * factors
+            each = weight.detach().abs().amax(dim=1, keepdim=True) / WEIGHT_STEPS  # a step for each output channel
+            return linear(near, _to_steps(weight, each.clamp(min=LEAST_STEP)), self.bias)
 
     return Rounded()
 
 
-def _rounded_weight(weight: torch.Tensor) -> torch.Tensor:
-    """By a step for each output channel."""
-    import torch
-
-    step = (weight.detach().abs().amax(dim=1) / WEIGHT_STEPS).clamp(min=LEAST_STEP)
-    zero = torch.zeros(len(step), dtype=torch.int32, device=step.device)
-    return torch.fake_quantize_per_channel_affine(weight, step, zero, 0, -WEIGHT_STEPS, WEIGHT_STEPS)
+def _to_steps(values: torch.Tensor, step: torch.Tensor | float) -> torch.Tensor:
+    """The nearest whole steps, with the gradient of what was given. torch's own operators for this compute the same,
+    but end a compiled graph at every layer."""
+    return values + ((values / step).round() * step - values).detach()

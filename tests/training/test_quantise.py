@@ -78,6 +78,16 @@ def test_it_loses_less_by_rounding_and_is_a_checkpoint_like_any_other(
     assert 0 < lost[1] < 0.8 * lost[0], lost
 
 
+def test_what_rounds_is_compiled_whole(tmp_path: Path) -> None:
+    """In pieces, each layer is compiled for itself, until torch gives up on most of them, and a step takes longer."""
+    start = random_bert(tmp_path / "start")
+    model = trainable(start, "cpu")
+    round_products(model, calibration_of(start, model))
+    batch = next(Material(QUESTIONS, start, settings(tmp_path), [].append).batches(0, 1))
+    with torch.compiler.set_stance("default"):
+        torch.compile(model, backend="eager", dynamic=True, fullgraph=True)(**batch.inputs)
+
+
 @pytest.mark.slow
 def test_it_rounds_of_products_with_weights_what_int8_rounds(
     runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -429,6 +429,10 @@ def test_predictions_of_one_backend_count_the_agreement_of_another(run: Run, tmp
     other = json.loads(run(*options, "--backend", "pruned", "--against", str(answers)).out)
     assert same["agreement"] == 100
     assert 0 < other["agreement"] < 100
+    asked = ["evaluate", "--data", "own", "--limit", "40", "--backend", "pruned", "--parent", str(answers)]
+    kept = tmp_path / "kept.json"
+    assert "by rounding" in run(*asked, "--save", str(kept)).out
+    assert json.loads(kept.read_text())["rows"][0]["parent_difference"] == other["f1_difference"]
     assert same["f1_interval"]["low"] <= same["f1"] <= same["f1_interval"]["high"]
 
 

@@ -49,6 +49,10 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option("--against", help="The baseline's predictions, to count equal answers.")
     ] = None,
+    parent: Annotated[
+        Path | None,
+        typer.Option("--parent", help="The predictions of the same weights in FP32, to tell what rounding them costs."),
+    ] = None,
     save: Annotated[Path | None, typer.Option("--save", help="Add the result to this results file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -67,9 +71,9 @@ def evaluate(
     of, chosen = asked_of(backend, family)
     task = EvaluationTask(of, pick_device(device), data_set(data, watched), limit, seed)
     questions = scoring.sample(task.data.questions, limit, seed)
-    if predictions or against:
+    if predictions or against or parent:
         _check_told_apart(questions)
-    baseline = _predictions(against, questions) if against else None
+    baseline, unrounded = (_predictions(each, questions) if each else None for each in (against, parent))
     runtime = Runtime(progress=watched)
     runtime.make_ready(of, chosen, task.device, watched)
     with runtime.turn(task.device):
@@ -77,7 +81,7 @@ def evaluate(
     with bar("questions", len(questions)) as advance:
         answers = scoring.through(runtime, of, chosen, task.device, watched)
         scored, seconds = scoring.evaluate(answers, questions, lambda done, _of: advance(done))
-    record = quality_record(task, chosen, ran, scoring.figures(scored, seconds, baseline))
+    record = quality_record(task, chosen, ran, scoring.figures(scored, seconds, baseline, unrounded))
     if predictions:
         write_whole(predictions, json.dumps(scoring.answers_by_id(scored), ensure_ascii=False) + "\n")
     if save:
@@ -88,6 +92,7 @@ def evaluate(
     pace = f", {speed:.0f} questions a second" if speed else "; other work took too much of the machine to tell a speed"
     beside = f"; the same answer on {record.agreement:.2f} %" if record.agreement is not None else ""
     beside += f", F1 {record.f1_difference.spelt()} against theirs" if record.f1_difference else ""
+    beside += f"; F1 {record.parent_difference.spelt()} by rounding" if record.parent_difference else ""
     console.print(
         f"{record.backend}: F1 {record.f1:.2f} [{spread.low:.2f}-{spread.high:.2f}], exact {record.exact:.2f} on "
         f"{record.n} questions{pace}{beside}"
@@ -101,8 +106,8 @@ def _check_told_apart(questions: Sequence[Question]) -> None:
     for each in questions:
         if each.id in seen:
             raise InputError(
-                f"The id '{each.id[:SHOWN]}' is that of several questions, and --predictions and --against know "
-                "answers by it. Give each question an id of its own."
+                f"The id '{each.id[:SHOWN]}' is that of several questions, and --predictions, --against and --parent "
+                "know answers by it. Give each question an id of its own."
             )
         seen.add(each.id)
 

@@ -52,6 +52,7 @@ class Figures:
 
     ``agreement`` is the share of questions on which the answer is the baseline's, in percent, and ``f1_difference`` is
     the paired difference to the baseline's F1; both are ``None`` where the baseline's answers are not at hand.
+    ``parent_difference`` is the same to the F1 of what the backend's weights were rounded from.
     ``questions_per_second`` is ``None`` where others took too much of the machine meanwhile.
     Intervals are bootstrapped over questions, at 95 %.
     """
@@ -68,6 +69,7 @@ class Figures:
     no_ans_f1_interval: Interval | None
     agreement: float | None = None
     f1_difference: Difference | None = None
+    parent_difference: Difference | None = None
 
 
 def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
@@ -146,8 +148,14 @@ def score_text(question: Question, text: str) -> tuple[bool, float]:
     )
 
 
-def figures(scored: Sequence[Scored], seconds: float | None, baseline: Sequence[str] | None = None) -> Figures:
-    """The figures of a data set; ``baseline`` is the baseline's answer to each question, in the same order.
+def figures(
+    scored: Sequence[Scored],
+    seconds: float | None,
+    baseline: Sequence[str] | None = None,
+    parent: Sequence[str] | None = None,
+) -> Figures:
+    """The figures of a data set; ``baseline`` is the baseline's answer to each question, in the same order, and
+    ``parent`` that of the same weights in FP32.
 
     ``seconds`` is the time of work, ``None`` where that is not to be relied upon.
 
@@ -164,6 +172,7 @@ def figures(scored: Sequence[Scored], seconds: float | None, baseline: Sequence[
         questions_per_second=len(scored) / seconds if seconds else None,
         agreement=agreement(scored, baseline) if baseline is not None else None,
         f1_difference=_difference(scored, baseline) if baseline is not None else None,
+        parent_difference=_difference(scored, parent) if parent is not None else None,
     )
 
 
@@ -196,9 +205,9 @@ def agreement(scored: Sequence[Scored], others: Sequence[str]) -> float:
     return 100 * float(np.mean([each.answer.text == text for each, text in zip(scored, others, strict=True)]))
 
 
-def _difference(scored: Sequence[Scored], baseline: Sequence[str]) -> Difference:
-    """How much F1, in percent, is above the baseline's on the same questions."""
-    theirs = [score_text(each.question, text)[1] for each, text in zip(scored, baseline, strict=True)]
+def _difference(scored: Sequence[Scored], others: Sequence[str]) -> Difference:
+    """How much F1, in percent, is above that of another backend's answers to the same questions."""
+    theirs = [score_text(each.question, text)[1] for each, text in zip(scored, others, strict=True)]
     return paired_difference(100 * np.asarray([each.f1 for each in scored]), 100 * np.asarray(theirs))
 
 

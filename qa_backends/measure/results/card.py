@@ -27,6 +27,7 @@ from qa_backends.squad import read_squad
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from qa_backends.catalog import Backend, Family
     from qa_backends.measure.results.records import QualityRecord, Techniques
 
 CARD_FAMILY = "minilm"
@@ -74,9 +75,14 @@ def _measured(file: Path) -> list[tuple[str, QualityRecord]]:
     found = [
         (title, quality_in(file, family, backend, data=data))
         for data, title in TITLES.items()
-        for backend in catalog.offered(family)
+        for backend in _told_of(family)
     ]
     return [(title, each) for title, each in found if each]
+
+
+def _told_of(family: Family) -> list[Backend]:
+    """What is offered, and the baseline in INT8, which tells what rounding costs before anything is removed."""
+    return [*catalog.offered(family), catalog.backend(f"{catalog.BASELINE}-ov-int8")]
 
 
 def quality_elsewhere() -> str:
@@ -96,7 +102,7 @@ def rounding() -> str:
     """Which INT8 loses more than it is meant to against the same weights in FP32, and on what; BF16 beside it is left
     out."""
     family = catalog.family(CARD_FAMILY)
-    int8 = [each for each in catalog.offered(family) if each.rounds and not each.options]
+    int8 = [each for each in _told_of(family) if each.rounds and not each.options]
     lost, unknown = list[str](), list[str]()
     for file, bits in ((ACCURACY, 8), (ACCURACY_AVX2, 7)):
         for each, (data, title) in itertools.product(int8, TITLES.items()):
@@ -110,7 +116,23 @@ def rounding() -> str:
     parts = [f"INT8 is meant to lose at most {MOST_LOST_TO_INT8:g} F1 against the same weights in FP32."]
     parts += [f"It loses more: {'; '.join(lost)}." if lost else "Where it was measured, it loses no more."]
     parts += [f"Not measured: {'; '.join(dict.fromkeys(unknown))}."] if unknown else []
-    return " ".join(parts)
+    return "\n\n".join([" ".join(parts), *_rounding_table(int8)])
+
+
+def _rounding_table(int8: list[Backend]) -> list[str]:
+    """What rounding costs each that was measured beside its own weights in FP32, on each set; empty where none was."""
+    family = catalog.family(CARD_FAMILY)
+    found = {each.name: [quality_in(ACCURACY, family, each, data=data) for data in TITLES] for each in int8}
+    lines = [
+        [f"`{name}`", *[each.parent_difference.spelt() if each and each.parent_difference else "" for each in records]]
+        for name, records in found.items()
+    ]
+    if not any(any(cells) for _, *cells in lines):
+        return []
+    return [
+        "F1 with weights of 8 bits, less that of the same weights in FP32 on the same questions:",
+        markdown(["backend", *TITLES.values()], [line for line in lines if any(line[1:])]),
+    ]
 
 
 def _detail(title: str, record: QualityRecord) -> list[str]:

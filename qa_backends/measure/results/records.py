@@ -171,7 +171,8 @@ class QualityRecord(OfBackend):
     """One backend's quality on a data set, in percent over ``n`` questions; parts without a question are ``None``.
 
     ``agreement`` is the share of answers that equal the baseline's, ``f1_difference`` the paired difference to its F1;
-    both are ``None`` where the baseline's answers were not at hand.
+    both are ``None`` where the baseline's answers were not at hand. ``parent_difference`` is the paired difference to
+    the F1 of the same weights in FP32, of weights that are rounded, where its answers were at hand.
     """
 
     backend: str
@@ -195,6 +196,7 @@ class QualityRecord(OfBackend):
     ran: Ran
     machine: Machine
     f1_difference: Difference | None = None
+    parent_difference: Difference | None = None
 
     @property
     def place(self) -> tuple[str, str, str, int | None, int]:

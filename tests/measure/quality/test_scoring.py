@@ -229,6 +229,9 @@ def test_the_difference_of_f1_is_paired_and_is_none_to_the_baseline_itself() -> 
     assert 0 < total.f1_difference.low < total.f1_difference.value < total.f1_difference.high
     spread = total.f1_interval.high - total.f1_interval.low
     assert total.f1_difference.high - total.f1_difference.low < 0.7 * spread
+    rounded = figures(found, seconds=1, baseline=better, parent=answers)
+    assert rounded.parent_difference == total.f1_difference and rounded.f1_difference == itself
+    assert total.parent_difference is None, "without the answers of the same weights in FP32"
 
 
 def test_questions_that_share_an_id_are_still_compared_one_by_one() -> None:

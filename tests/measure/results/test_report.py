@@ -219,6 +219,11 @@ def test_the_model_card_says_which_int8_loses_more_than_it_is_meant_to() -> None
     assert (f"`distilled-ov-int8` with weights of 8 bits, {lost:.2f} on other texts" in rounding()) is (lost > 0.5)
     assert rounding() in MODEL_CARD.read_text(encoding="utf-8")
     assert "-ort-fp16`" not in rounding(), "which is not INT8"
+    by_place = {(each.name, each.data): each.parent_difference for each in read_quality(ACCURACY)}
+    for name in ("baseline-ov-int8", "pruned-ov-int8", "pruned-deep-ov-int8", "distilled-ov-int8"):
+        found = [by_place[name, data] for data in ("dev-v2.0.json", "questions.json", "questions-2.json")]
+        assert f"| `{name}` | {' | '.join(each.spelt() for each in found if each)} |" in rounding()
+    assert "| `pruned` |" not in rounding()
 
 
 def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference() -> None:

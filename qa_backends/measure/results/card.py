@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from qa_backends.catalog import Backend, Family
     from qa_backends.measure.results.records import QualityRecord, Techniques
+    from qa_backends.measure.timing.statistics import Difference
 
 CARD_FAMILY = "minilm"
 """The embedded family."""
@@ -99,40 +99,45 @@ def quality_elsewhere() -> str:
 
 
 def rounding() -> str:
-    """Which INT8 loses more than it is meant to against the same weights in FP32, and on what; BF16 beside it is left
-    out."""
-    family = catalog.family(CARD_FAMILY)
-    int8 = [each for each in _told_of(family) if each.rounds and not each.options]
-    lost, unknown = list[str](), list[str]()
-    for file, bits in ((ACCURACY, 8), (ACCURACY_AVX2, 7)):
-        for each, (data, title) in itertools.product(int8, TITLES.items()):
-            now = quality_in(file, family, each, data=data)
-            before = quality_in(ACCURACY, family, catalog.backend(each.checkpoint), data=data)
-            what = f"`{each.name}` with weights of {bits} bits"
-            if not now or not before:
-                unknown.append(what)
-            elif before.f1 - now.f1 > MOST_LOST_TO_INT8:
-                lost.append(f"{what}, {before.f1 - now.f1:.2f} on {title}")
+    """Which INT8 loses more than it is meant to against the same weights in FP32, and on what, above a table of what it
+    costs each with weights of 8 bits."""
+    eight, seven = _costs_of_rounding(ACCURACY), _costs_of_rounding(ACCURACY_AVX2)
+    named = {
+        f"`{name}` with weights of {bits} bits": costs
+        for bits, measured in ((8, eight), (7, seven))
+        for name, costs in measured.items()
+    }
+    lost = [
+        f"{what}, {-cost.value:.2f} on {title}"
+        for what, costs in named.items()
+        for title, cost in costs.items()
+        if cost and -cost.value > MOST_LOST_TO_INT8
+    ]
+    unknown = [what for what, costs in named.items() if None in costs.values()]
     parts = [f"INT8 is meant to lose at most {MOST_LOST_TO_INT8:g} F1 against the same weights in FP32."]
     parts += [f"It loses more: {'; '.join(lost)}." if lost else "Where it was measured, it loses no more."]
-    parts += [f"Not measured: {'; '.join(dict.fromkeys(unknown))}."] if unknown else []
-    return "\n\n".join([" ".join(parts), *_rounding_table(int8)])
-
-
-def _rounding_table(int8: list[Backend]) -> list[str]:
-    """What rounding costs each that was measured beside its own weights in FP32, on each set; empty where none was."""
-    family = catalog.family(CARD_FAMILY)
-    found = {each.name: [quality_in(ACCURACY, family, each, data=data) for data in TITLES] for each in int8}
+    parts += [f"Not measured: {'; '.join(unknown)}."] if unknown else []
+    head = "F1 with weights of 8 bits, less that of the same weights in FP32 on the same questions:"
     lines = [
-        [f"`{name}`", *[each.parent_difference.spelt() if each and each.parent_difference else "" for each in records]]
-        for name, records in found.items()
+        [f"`{name}`", *[cost.spelt() if cost else "" for cost in costs.values()]]
+        for name, costs in eight.items()
+        if any(costs.values())
     ]
-    if not any(any(cells) for _, *cells in lines):
-        return []
-    return [
-        "F1 with weights of 8 bits, less that of the same weights in FP32 on the same questions:",
-        markdown(["backend", *TITLES.values()], [line for line in lines if any(line[1:])]),
-    ]
+    table = [head, markdown(["backend", *TITLES.values()], lines)] if lines else []
+    return "\n\n".join([" ".join(parts), *table])
+
+
+def _costs_of_rounding(file: Path) -> dict[str, dict[str, Difference | None]]:
+    """By backend in INT8, BF16 beside it left out, and by data set's title: its F1 less its own weights' in FP32."""
+    family = catalog.family(CARD_FAMILY)
+    int8 = [each for each in _told_of(family) if each.rounds and not each.options]
+    return {
+        each.name: {
+            title: found.parent_difference if (found := quality_in(file, family, each, data=data)) else None
+            for data, title in TITLES.items()
+        }
+        for each in int8
+    }
 
 
 def _detail(title: str, record: QualityRecord) -> list[str]:

@@ -18,6 +18,7 @@ from qa_backends.errors import ArtefactError
 from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 NAME = "manifest.json"
@@ -55,6 +56,13 @@ class Manifest:
     null_threshold: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+
+    def runs(self) -> Iterator[dict[str, Any]]:
+        """The settings of what trained it, and of what had trained that which it began as; the last one first."""
+        run = self.settings
+        while run:
+            yield run
+            run = run.get("before", {})
 
     def write(self, folder: Path) -> None:
         write_whole(folder / NAME, json.dumps(asdict(self), indent=1, sort_keys=True) + "\n")

@@ -37,7 +37,7 @@ MOST_BYTES = 4 * MAX_CONTEXT_CHARS
 
 @app.command("list")
 def list_backends(family: FamilyName = None, device: Device = None, as_json: Json = False) -> None:
-    """The backends, and why one cannot run here if it cannot; "untested" is what has run nowhere yet."""
+    """The backends, and why one cannot run here if it cannot; of "untested" ones no F1 ships."""
     from qa_backends.measure.results.shipped import tested
 
     of = catalog.family(family or catalog.default_family())

@@ -121,15 +121,6 @@ def test_an_example_is_asked_at_once_and_compared(page: Page) -> None:
     assert widths[1] / widths[0] == pytest.approx(times[1] / times[0], rel=0.05), "bars end in proportion"
 
 
-def test_a_newer_question_replaces_the_one_that_is_being_answered(page: Page) -> None:
-    page.fill("#qa-context textarea", TEXT)
-    page.fill(BOX, "What bore fruit?")
-    page.press(BOX, "Enter")
-    page.wait_for_selector("#qa-result h2:has-text('What bore fruit?')")
-    ask(page, question=QUESTION)
-    assert page.locator("#qa-result h2").all_inner_texts() == [f"“{QUESTION}”"]
-
-
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1280x900", "390x844"])
 def test_a_question_can_be_cancelled_and_can_be_read_meanwhile(open_page: Open, size: dict[str, int]) -> None:
     page = open_page(size=size)

@@ -37,6 +37,14 @@ def slow_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PyTorch, "forward", slowly)
 
 
+def ask_of_a_long_text(page: Page) -> None:
+    """Until it is seen to be answered, which goes on for half a minute."""
+    page.fill("#qa-context textarea", "It rained all day. " * 6000 + TEXT)  # four windows a call, each of SLOW_S
+    page.fill(BOX, QUESTION)
+    page.press(BOX, "Enter")
+    page.wait_for_selector("#qa-result [role=status]:has-text('window'):has-text('left')")
+
+
 @pytest.mark.usefixtures("slow_baseline")
 def test_where_time_is_too_short_for_turns_an_estimate_is_given_and_called_one(page: Page) -> None:
     ask(page, context=TEXT, question=QUESTION)
@@ -49,15 +57,21 @@ def test_where_time_is_too_short_for_turns_an_estimate_is_given_and_called_one(p
 
 @pytest.mark.usefixtures("slow_baseline")
 def test_while_a_slow_backend_answers_the_page_says_so_and_can_be_stopped(page: Page) -> None:
-    page.fill("#qa-context textarea", "It rained all day. " * 6000 + TEXT)  # four windows a call, each of SLOW_S
-    page.fill(BOX, QUESTION)
-    page.press(BOX, "Enter")
-    page.wait_for_selector("#qa-result [role=status]:has-text('window'):has-text('left')")
+    ask_of_a_long_text(page)
     began = time.monotonic()
     page.click("#qa-cancel")
     page.wait_for_selector("#qa-result:has-text('Cancelled')")
     ask(page, context=TEXT, question=QUESTION)
     assert time.monotonic() - began < 20 * SLOW_S, "the long text does not go on behind"
+
+
+@pytest.mark.usefixtures("slow_baseline")
+def test_a_newer_question_replaces_the_one_that_is_being_answered(page: Page) -> None:
+    ask_of_a_long_text(page)
+    began = time.monotonic()
+    ask(page, context=TEXT, question="What bore fruit?")
+    assert time.monotonic() - began < 20 * SLOW_S, "it does not wait for the long text"
+    assert page.locator("#qa-result h2").all_inner_texts() == ["“What bore fruit?”"]
 
 
 @pytest.mark.parametrize("when", ["is answering", "Taking turns"])

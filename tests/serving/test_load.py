@@ -88,7 +88,10 @@ def test_the_documents_are_written_from_the_results(tmp_path: Path, monkeypatch:
     )
     said = report._own(found)
     assert "13.0 ± 1.4" in said and "10.0 ± 1.4" in said and "| 3.0 |" in said
-    assert "1.50 times as fast: 50% of what that curve allows" in report._caption(found)
+    assert (
+        "1.50 times as fast, where the direct call gains up to 2.00: 50% of what there is to gain."
+        in report._caption(found)
+    )
     replicas = report._replicas(found)
     assert "| 10, by arithmetic | 400 |" in replicas and "| 100, by arithmetic | 4,000 |" in replicas
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import local_folder
 from qa_backends.measure.quality.datasets import DATA_FILES, TITLES
-from qa_backends.measure.results.document import lacking, markdown
+from qa_backends.measure.results.document import lacking, listed, markdown
 from qa_backends.measure.results.files import read_techniques
 from qa_backends.measure.results.shipped import quality_in
 from qa_backends.measure.timing.statistics import signed
@@ -107,17 +108,25 @@ def rounding() -> str:
         for bits, measured in ((8, eight), (7, seven))
         for name, costs in measured.items()
     }
-    lost = [
-        f"{what}, {-cost.value:.2f} on {title}"
+    lost = {
+        f"{what} on {title} ({cost.spelt()})": cost
         for what, costs in named.items()
         for title, cost in costs.items()
         if cost and -cost.value > MOST_LOST_TO_INT8
-    ]
-    unknown = [what for what, costs in named.items() if None in costs.values()]
+    }
+    surely = [what for what, cost in lost.items() if -cost.high > MOST_LOST_TO_INT8]
+    perhaps = [what for what in lost if what not in surely]
+    unknown = [f"weights of {bits} bits" for bits, costs in ((8, eight), (7, seven)) if not _any_known(costs)]
+    unknown += [what for what, costs in named.items() if any(costs.values()) and None in costs.values()]
     parts = [f"INT8 is meant to lose at most {MOST_LOST_TO_INT8:g} F1 against the same weights in FP32."]
-    parts += [f"It loses more: {'; '.join(lost)}." if lost else "Where it was measured, it loses no more."]
+    parts += [] if lost else ["Where it was measured, it loses no more."]
+    parts += [f"It surely loses more: {'; '.join(surely)}."] if surely else []
+    parts += [f"By the figure alone, whose interval holds less: {'; '.join(perhaps)}."] if perhaps else []
     parts += [f"Not measured: {'; '.join(unknown)}."] if unknown else []
-    head = "F1 with weights of 8 bits, less that of the same weights in FP32 on the same questions:"
+    head = (
+        "F1 with weights of 8 bits and the rest in FP32, less that of the same weights all in FP32, on the same "
+        "questions:"
+    )
     lines = [
         [f"`{name}`", *[cost.spelt() if cost else "" for cost in costs.values()]]
         for name, costs in eight.items()
@@ -125,6 +134,10 @@ def rounding() -> str:
     ]
     table = [head, markdown(["backend", *TITLES.values()], lines)] if lines else []
     return "\n\n".join([" ".join(parts), *table])
+
+
+def _any_known(costs: dict[str, dict[str, Difference | None]]) -> bool:
+    return any(cost for by_title in costs.values() for cost in by_title.values())
 
 
 def _costs_of_rounding(file: Path) -> dict[str, dict[str, Difference | None]]:
@@ -180,7 +193,18 @@ def _title(data: str) -> str:
 def written() -> str:
     """How many texts ship to be trained on, and how many to choose by."""
     learned, held_out = (_counts(file) for file in (WRITTEN, WRITTEN_HELD_OUT))
-    return f"Written texts: {learned}, to learn besides, and {held_out}, held out to choose by."
+    shown = defaultdict[int, list[str]](list)
+    for name, source in catalog.family(CARD_FAMILY).checkpoints:
+        runs = read_manifest(local_folder(source)).runs()
+        shown[max(run.get("also_questions", 0) for run in runs)].append(f"`{name}`")
+    first, *later = [
+        f"{count:,} of its questions were learned by {listed(names)}" for count, names in sorted(shown.items())
+    ]
+    parts = [first, *(each.replace("of its questions were learned ", "") for each in later)]
+    return (
+        f"Written texts: {learned}, to learn besides, and {held_out}, held out to choose by. The file has grown: the "
+        f"first {listed(parts)}."
+    )
 
 
 def _counts(file: Path) -> str:

@@ -10,7 +10,7 @@ from qa_backends.measure.results.document import markdown, with_table
 from qa_backends.measure.results.files import read_benchmark, read_long_texts, read_overhead
 from qa_backends.measure.results.long_texts import long_texts_table
 from qa_backends.measure.results.processors import ELSEWHERE, table_elsewhere
-from qa_backends.measure.results.report import of_earlier_weights, table, unstable_of
+from qa_backends.measure.results.report import UNSTABLE, of_earlier_weights, table, unstable_of, unsteady
 from qa_backends.measure.results.shipped import benchmark_in
 from qa_backends.measure.results.summary import summary
 from qa_backends.paths import ASSETS, BENCHMARK, LADDER, LONG_TEXTS, MODELS, OVERHEAD, THROUGHPUT
@@ -63,14 +63,17 @@ def published_table(benchmark: Benchmark) -> str:
         ]
         cells += [f"{each.step:.1f}" if each.step else "", f"`{theirs.backend}`"]
         if ours:
-            cells += [f"{ours.p50_ms:.0f}", str(ours.against_baseline.ratio) if ours.against_baseline else "1"]
+            cells += [
+                unsteady(ours, f"{ours.p50_ms:.0f}"),
+                str(ours.against_baseline.ratio) if ours.against_baseline else "1",
+            ]
         lines.append(cells if ours else [*cells, "not measured", ""])
     records = benchmark.rows
     return (
         f"{markdown(head, lines)}\n\nOurs: whole answers, tokenising and decoding included, one at a time, on "
         f"{benchmark.machine.sentence(records[0].device)}; ratios of medians with 95 % intervals. "
-        f"{unstable_of(benchmark)} measurements were unstable. The weights are "
-        "random: a shape's time does not hang on them, and nothing is said of what they answer. The hardware differs, "
+        f"{unstable_of(benchmark)} measurements were unstable, and {UNSTABLE} stands before them. The weights are "
+        "random: times depend on the shapes alone, and nothing is said of what they answer. The hardware differs, "
         "and the precision may: compare the steps, not the milliseconds."
     )
 
@@ -78,8 +81,8 @@ def published_table(benchmark: Benchmark) -> str:
 def throughput_table(benchmark: Benchmark) -> str:
     """What another published of questions a second, beside the same steps of our weights."""
     head = ["published", "on", "questions a second", "times as fast", "ours", "questions a second", "times as fast"]
-    lines = []
-    for each in beside("throughput", benchmark.rows):
+    lines, compared = [], beside("throughput", benchmark.rows)
+    for each in compared:
         theirs, ours = each.published, each.ours
         assert ours is not None, "of another model, what was not measured here is not put beside"
         lines.append(
@@ -89,13 +92,15 @@ def throughput_table(benchmark: Benchmark) -> str:
                 f"{1000 / theirs.ms:.1f}",
                 f"{each.step:.2f}" if each.step else "",
                 f"`{theirs.backend}`",
-                f"{ours.questions_per_second:.0f}",
+                unsteady(ours, f"{ours.questions_per_second:.0f}"),
                 str(ours.against_baseline.ratio) if ours.against_baseline else "1",
             ]
         )
     where = benchmark.machine.sentence(benchmark.rows[0].device)
+    runs = min(each.ours.runs for each in compared if each.ours)
     return (
         f"{markdown(head, lines)}\n\nTheirs: transformers' pipeline, batches of 8, SQuAD 1.1's validation questions. "
         f"Ours: whole answers about texts of 128 tokens, batches of 8, on {where}; ratios of medians with 95 % "
-        f"intervals. Model and hardware differ: compare the steps.{of_earlier_weights(benchmark.rows)}"
+        f"intervals, of {runs} runs each or more. {UNSTABLE} stands before what was unstable. Model and hardware "
+        f"differ: compare the steps.{of_earlier_weights(benchmark.rows)}"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
@@ -18,16 +18,18 @@ from qa_backends.measure.results.shipped import of_current_shapes, of_current_we
 from qa_backends.paths import ACCURACY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from qa_backends.checkpoints.manifest import Manifest
     from qa_backends.measure.results.records import Benchmark, BenchmarkRecord, LongText, Overhead, QualityRecord
 
 LENGTHS = BenchmarkPlan(family="").lengths
 """Of those measured, the lengths that documents show."""
 EARLIER = " (earlier shapes)"
 """What is said of a backend that was measured when its weights had other shapes than those that ship."""
+UNSTABLE = "≈"
+"""What stands before a figure that was unstable; see ``timing.statistics.unstable``."""
 SPEED_HEAD = [*(f"{length} tokens, ms" for length in LENGTHS), "times as fast as the baseline", "questions/s"]
+ONE = "one by one"
 TOOLS = ("torch", "onnxruntime-gpu", "onnxruntime")
 """The packages whose versions it shows, where they were installed."""
 
@@ -83,11 +85,24 @@ def speed_cells(own: list[BenchmarkRecord]) -> list[str]:
     if not batched or not single.keys() >= set(LENGTHS):
         raise lacking(f"{own[0].name} at {', '.join(map(str, LENGTHS))} tokens, one by one and in batches")
     last, best = single[LENGTHS[-1]], max(batched, key=lambda each: each.questions_per_second)
+    if _asked_singly(own[0]):
+        best = single[SHOWN_AT]
     return [
-        *[f"{single[length].p50_ms:.1f}" for length in LENGTHS],
+        *[unsteady(single[length], f"{single[length].p50_ms:.1f}") for length in LENGTHS],
         str(last.against_baseline.ratio) if last.against_baseline else "1",
-        f"{best.questions_per_second:.0f} (batches of {best.batch})",
+        unsteady(best, f"{best.questions_per_second:.0f} ({f'batches of {best.batch}' if best.batch > 1 else ONE})"),
     ]
+
+
+def _asked_singly(record: BenchmarkRecord) -> bool:
+    """Whether questions that come together are put to the backend one by one, so that what it was measured to do of
+    batches, before that was so, cannot be had."""
+    return record.name not in REFERENCES and catalog.backend(record.name).scaled_by_batch
+
+
+def unsteady(record: BenchmarkRecord, figure: str) -> str:
+    """A figure of the record, marked where it was unstable."""
+    return f"{UNSTABLE if record.unstable else ''}{figure}"
 
 
 def named(record: BenchmarkRecord | LongText) -> str:
@@ -96,10 +111,15 @@ def named(record: BenchmarkRecord | LongText) -> str:
 
 
 def of_earlier_weights(records: Sequence[BenchmarkRecord | LongText]) -> str:
-    """Says, as the end of a paragraph, that some times are of earlier weights of the same shapes; nothing where none
-    are."""
+    """Says, as the end of a paragraph, that some times were measured with earlier weights of the same shapes; nothing
+    where none were."""
     old = any(of_current_shapes(each) and not of_current_weights(each) for each in records)
-    return " Times are of earlier weights of the same shapes, and a shape's time does not hang on them." if old else ""
+    others = "" if all(map(of_current_shapes, records)) else " of the others"
+    return (
+        f" Times{others} were measured with earlier weights of the same shapes: they depend on the shapes alone."
+        if old
+        else ""
+    )
 
 
 def fastest_of(benchmark: Benchmark) -> str:
@@ -118,7 +138,8 @@ def fastest_of(benchmark: Benchmark) -> str:
     return (
         f"On {benchmark.machine.sentence(best.device)}, {named(best)} has the lowest median at {SHOWN_AT} tokens, "
         f"{best.p50_ms:.1f} ms, where transformers' pipeline takes {pipelines[0].p50_ms:.1f} ms. {_mixed(benchmark)}"
-        f"{unstable_of(benchmark)} measurements were unstable{_absent(benchmark)}."
+        f"{unstable_of(benchmark)} measurements were unstable, and {UNSTABLE} stands before them in the table"
+        f"{_absent(benchmark)}."
     )
 
 
@@ -172,7 +193,8 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
         f"Measured on {machine.sentence(records[0].device)}; {', '.join(tools)}. "
         f"By itself and beside the others the medians differ most for `{furthest.name}`: "
         f"{furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
-        f"{unstable_of(benchmark)} measurements were unstable.{of_earlier_weights(benchmark.rows)}",
+        f"{unstable_of(benchmark)} measurements were unstable, and {UNSTABLE} stands before them in the table."
+        f"{of_earlier_weights(benchmark.rows)}",
         _mixed(benchmark).strip(),
     ]
     return "\n".join(f"- {each}" for each in notes if each)
@@ -228,12 +250,15 @@ def _overhead(overhead: Overhead) -> str:
         for each in at
     ]
     first, machine = at[0], overhead.machine.sentence("cpu")
-    most = max(each.share_of_model for each in overhead.rows if each.backend == first.backend)
+    most = [
+        f"{max(row.share_of_model for row in overhead.rows if row.backend == each.backend):.1%} of `{each.name}`'s"
+        for each in at
+    ]
     return (
         f"The app's own cost at {SHOWN_AT} tokens is {' and '.join(costs)}, measured on {machine}. The tokenizer "
         f"library would take {first.tokenizer_call_ms:.2f} ms to tokenise; a server that has had a question about the "
-        f"same text takes {first.tokenise_kept_ms:.2f}. At no length is the own cost more than {most:.1%} of the "
-        "baseline's model time."
+        f"same text takes {first.tokenise_kept_ms:.2f}. At no length is the own cost more than {' and '.join(most)} "
+        "model time."
     )
 
 
@@ -241,18 +266,10 @@ def written_apart() -> str:
     """Which checkpoints learned texts of such kinds as are measured with, by their manifests; as a sentence, with a
     space behind it."""
     made = {name: read_manifest(local_folder(source)) for name, source in catalog.family(CARD_FAMILY).checkpoints}
-    by = listed([f"`{name}`" for name, each in made.items() if any(run.get("also") for run in _runs(each))])
+    by = listed([f"`{name}`" for name, each in made.items() if any(run.get("also") for run in each.runs())])
     if not by:
         return ""
     return f"Nothing was trained on these; {by} learned [texts of such kinds](assets/training), written apart. "
-
-
-def _runs(manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """The settings of a checkpoint's runs, the last one first."""
-    run = manifest.settings
-    while run:
-        yield run
-        run = run.get("before", {})
 
 
 def thresholds() -> str:

@@ -11,9 +11,10 @@ from qa_backends.measure.benchmark.contestants import EQUAL
 from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES, SHOWN_AT
 from qa_backends.measure.quality.datasets import TITLES
 from qa_backends.measure.results.document import lacking, listed, markdown, unbroken
-from qa_backends.measure.results.processors import reached
+from qa_backends.measure.results.processors import DETAILS, reached
 from qa_backends.measure.results.report import (
     LENGTHS,
+    UNSTABLE,
     answered_on,
     checked,
     data_sets,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 THREE = (catalog.BASELINE, "pruned", "pruned-ort-fp16")
 """The backends that the project is for."""
-DETAILS = "docs/processors.md"
-"""Where all of it is told."""
 
 
 def summary(benchmark: Benchmark, elsewhere: Sequence[Benchmark]) -> str:
@@ -80,14 +79,15 @@ def _how_to_read(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
     notes = [
         "Rows: the three that the project is for, of every checkpoint the backend that takes the least time for a "
         f"question of {lengths} tokens together, and transformers' own question-answering pipeline on the baseline's "
-        f"weights. [All {len({each.name for each in records})}]({DETAILS}) stand elsewhere.",
+        f"weights. [All {len({each.name for each in records} - REFERENCES.keys())} backends and "
+        f"{len(REFERENCES)} references]({DETAILS}) stand elsewhere.",
         f"{data_sets()}; the last two were written for this project, `own` as proper prose, `everyday` with slang and "
         f"slips. {written_apart()}In percent, at threshold {thresholds()} (how far ahead of the best span `no answer` "
         "must be), with 95 % intervals; under it the difference to the baseline's, of the same questions. "
         f"Answered on {answered_on(records)}.",
         "Times: medians of whole answers, one question at a time, measured in turns on "
         f"{benchmark.machine.sentence(records[0].device)}; times as fast as the baseline at {LENGTHS[-1]} tokens, with "
-        f"the interval; questions a second in batches, of {SHOWN_AT} tokens. On a CPU the FP16 weights are computed in "
-        f"FP32.{of_earlier_weights(benchmark.rows)}",
+        f"the interval; questions a second in batches, of {SHOWN_AT} tokens. {UNSTABLE} stands before what was "
+        f"unstable. On a CPU the FP16 weights are computed in FP32.{of_earlier_weights(benchmark.rows)}",
     ]
     return "\n".join(f"- {each}" for each in notes)

@@ -75,11 +75,16 @@ class Serving:
 
 
 def share_reached(batches: tuple[BatchPoint, ...], alone: float, together: float) -> float | None:
-    """Of what the batch curve allows, what a server's batching gains: (together/alone - 1) / (best/first - 1).
+    """Of what the batch curve allows, what a server's batching gains: (together/alone - 1) / (allowed - 1).
 
     ``alone`` and ``together`` are questions a second of the server with batches of one and as they come. ``None``
     where the curve does not rise, so that there is nothing to gain.
     """
+    allowed = times_allowed(batches)
+    return (together / alone - 1) / (allowed - 1) if allowed > 1 else None
+
+
+def times_allowed(batches: tuple[BatchPoint, ...]) -> float:
+    """How many times as many questions a second the direct call answers in its best batches as one by one."""
     first = next(each.per_second for each in batches if each.batch == 1)
-    allowed = max(each.per_second for each in batches) / first - 1
-    return (together / alone - 1) / allowed if allowed > 0 else None
+    return max(each.per_second for each in batches) / first

@@ -9,7 +9,16 @@ from qa_backends.errors import InputError
 from qa_backends.measure.results.document import markdown, with_table
 from qa_backends.measure.results.files import read_results
 from qa_backends.paths import ASSETS, SERVING
-from qa_backends.serving.load.records import KIND, ONE_BY_ONE, REPLICA, REST, TWO_REPLICAS, Serving, share_reached
+from qa_backends.serving.load.records import (
+    KIND,
+    ONE_BY_ONE,
+    REPLICA,
+    REST,
+    TWO_REPLICAS,
+    Serving,
+    share_reached,
+    times_allowed,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,12 +80,12 @@ def _gain(found: Serving) -> str:
     share = share_reached(found.batches, alone.per_second, together.per_second)
     if share is None:
         return ""
-    gain = f"At {CLIENTS} clients batching makes the server {together.per_second / alone.per_second:.2f} times as fast"
+    gain = together.per_second / alone.per_second
+    allowed = times_allowed(found.batches)
+    said = f"At {CLIENTS} clients batching makes the server {gain:.2f} times as fast, where the direct call gains"
     if share > 1:
-        return (
-            f"{gain}: more than that curve allows, so the machine's pace had changed between the two. {_drift(found)}"
-        )
-    return f"{gain}: {share:.0%} of what that curve allows. {_drift(found)}"
+        return f"{said} no more than {allowed:.2f}: the machine's pace had changed between the two. {_drift(found)}"
+    return f"{said} up to {allowed:.2f}: {share:.0%} of what there is to gain. {_drift(found)}"
 
 
 def _drift(found: Serving) -> str:

@@ -31,7 +31,7 @@ from qa_backends.measure.results.records import Against, Benchmark
 from qa_backends.measure.results.report import fastest_of, of_earlier_weights, table, written_apart
 from qa_backends.measure.results.shipped import _of_the_whole_set, benchmark_in, checkpoint_hash, current_shapes
 from qa_backends.measure.results.summary import summary
-from qa_backends.measure.timing.statistics import Ratio
+from qa_backends.measure.timing.statistics import Difference, Ratio
 from qa_backends.paths import (
     ACCURACY,
     ACCURACY_AVX2,
@@ -50,6 +50,8 @@ from qa_backends.paths import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from qa_backends.measure.results.records import BenchmarkRecord
+
 SHIPPED = benchmark_in(BENCHMARK)
 ON_AMD, ON_INTEL, ELSEWHERE = (benchmark_in(measured_on(kind, BENCHMARK)) for kind in (AMD, INTEL, AVX2))
 COST = read_overhead(OVERHEAD)
@@ -59,6 +61,11 @@ def cells(text: str) -> dict[str, list[str]]:
     """The table's lines by their first cell."""
     lines = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("| `")]
     return {line[0].split("`")[1]: [cell.strip() for cell in line[1:]] for line in lines}
+
+
+def figure(record: BenchmarkRecord, shown: str) -> str:
+    """As a table shows it."""
+    return f"≈{shown}" if record.unstable else shown
 
 
 def but(benchmark: Benchmark, **other: Any) -> Benchmark:
@@ -85,11 +92,27 @@ def test_the_whole_table_shows_what_was_measured_and_on_what() -> None:
     text = table(SHIPPED, COST)
     line = cells(text)["pruned-ort"]
     single = {each.tokens: each for each in SHIPPED.rows if (each.name, each.batch) == ("pruned-ort", 1)}
-    assert line[9:12] == [f"{single[length].p50_ms:.1f}" for length in (32, 128, 384)]
-    best = max(each.questions_per_second for each in SHIPPED.rows if each.name == "pruned-ort" and each.batch > 1)
-    assert line[-1].startswith(f"{best:.0f} (batches of ")
+    assert line[9:12] == [figure(single[length], f"{single[length].p50_ms:.1f}") for length in (32, 128, 384)]
+    best = max((each for each in SHIPPED.rows if each.name == "pruned-ort" and each.batch > 1),
+               key=lambda each: each.questions_per_second)  # fmt: skip
+    assert line[-1].startswith(f"{figure(best, f'{best.questions_per_second:.0f}')} (batches of ")
     for said in (SHIPPED.machine.processor, SHIPPED.machine.date, f"torch {SHIPPED.machine.versions['torch']}"):
         assert said in text
+
+
+def test_what_was_unstable_is_marked_and_nothing_else() -> None:
+    for unstable in (True, False):
+        shown = cells(table(but(SHIPPED, unstable=unstable), COST))
+        marked = [[cell.startswith("≈") for cell in (*line[9:12], line[-1])] for line in shown.values()]
+        assert all(each == [unstable] * 4 for each in marked)
+
+
+def test_what_is_asked_one_question_a_call_has_no_rate_of_batches() -> None:
+    shown = cells(table(but(SHIPPED, unstable=False), COST))["pruned-ort-int8-dynamic"]
+    at = [each for each in SHIPPED.rows if (each.name, each.tokens) == ("pruned-ort-int8-dynamic", 128)]
+    alone = next(each for each in at if each.batch == 1)
+    assert shown[-1] == f"{alone.questions_per_second:.0f} (one by one)"
+    assert any(each.batch > 1 and each.questions_per_second > alone.questions_per_second for each in at)
 
 
 def test_mixed_lengths_are_told_of_the_fastest_and_of_the_pipeline_each_in_its_better_way() -> None:
@@ -106,13 +129,17 @@ def test_mixed_lengths_are_told_of_the_fastest_and_of_the_pipeline_each_in_its_b
     asked = replace(rows[1], order="as asked", batch=7, questions_per_second=60.4)
     text = table(replace(SHIPPED, rows=(*equal, *rows, asked)), COST)
     assert "`pruned` answers 60 a second as the app batches them, and the pipeline 5" in text
-    assert "one by one" not in table(replace(SHIPPED, rows=equal), COST)
+    assert "lengths are mixed" not in table(replace(SHIPPED, rows=equal), COST)
 
 
 def test_the_readme_shows_the_three_the_fastest_of_each_checkpoint_and_the_pipeline() -> None:
     whole, shown = cells(table(SHIPPED, COST)), cells(summary(SHIPPED, []))
     assert list(shown)[:3] == ["baseline", "pruned", "pruned-ort-fp16"] and list(shown)[-1] == "hf-pipeline"
-    together = {name: sum(float(cell) for cell in line[9:12]) for name, line in whole.items() if name not in REFERENCES}
+    together = {
+        name: sum(float(cell.strip("≈")) for cell in line[9:12])
+        for name, line in whole.items()
+        if name not in REFERENCES
+    }
     of = {name: catalog.backend(name).checkpoint for name in together}
     fastest = {min((name for name in of if of[name] == each), key=together.__getitem__) for each in set(of.values())}
     assert set(shown) == fastest | {"baseline", "pruned", "pruned-ort-fp16", "hf-pipeline"}
@@ -153,9 +180,10 @@ def test_the_readme_says_what_was_reached_on_every_processor() -> None:
 def test_another_processor_has_a_table_of_its_own_under_its_name_and_its_fastest() -> None:
     text = table_elsewhere(ELSEWHERE, "This one has no VNNI.")
     assert text.startswith(f"## {ELSEWHERE.machine.processor}\n") and "This one has no VNNI." in text
-    at = {each.name: each.p50_ms for each in ELSEWHERE.rows if (each.tokens, each.batch) == (128, 1)}
-    assert {name: line[1] for name, line in cells(text).items()} == {name: f"{ms:.1f}" for name, ms in at.items()}
-    fastest = min(at.keys() - REFERENCES.keys(), key=lambda name: at[name])
+    at = {each.name: each for each in ELSEWHERE.rows if (each.tokens, each.batch) == (128, 1)}
+    times = {name: figure(each, f"{each.p50_ms:.1f}") for name, each in at.items()}
+    assert {name: line[1] for name, line in cells(text).items()} == times
+    fastest = min(at.keys() - REFERENCES.keys(), key=lambda name: at[name].p50_ms)
     assert f"`{fastest}` has the lowest median at 128 tokens" in text
     assert "`pruned-ov-bf16`" in text.partition("cannot run there")[0].rpartition(";")[2]
     names = ("baseline", "pruned-deep", "hf-pipeline")
@@ -164,7 +192,7 @@ def test_another_processor_has_a_table_of_its_own_under_its_name_and_its_fastest
     text = table_elsewhere(replace(ELSEWHERE, rows=tuple(old)), "")
     marked = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| `")]
     assert marked == ["`baseline`", "`pruned-deep` (earlier shapes)", "`hf-pipeline`"]
-    assert "Weights of other shapes ship now of 1 of these 3." in text
+    assert "1 of these 3 were measured with weights of other shapes" in text
     with pytest.raises(InputError, match="lack a backend and the pipeline at 128"):
         table_elsewhere(replace(ELSEWHERE, rows=()), "")
 
@@ -172,10 +200,11 @@ def test_another_processor_has_a_table_of_its_own_under_its_name_and_its_fastest
 def test_what_is_reached_beside_the_pipeline_is_told_of_each_processor_beside_what_is_aimed_at() -> None:
     text = reached([SHIPPED, ON_INTEL])
     head, _, *lines = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if "|" in line]
-    assert head[3:5] == [SHIPPED.machine.processor, ON_INTEL.machine.processor]
+    assert head[3:5] == [f"{each.machine.processor}, {each.machine.date}" for each in (SHIPPED, ON_INTEL)]
     shown = {line[1]: line[2:5] for line in lines}
     assert list(shown) == [
         "128 tokens, one by one", "384 tokens, one by one", "128 tokens, batches of 8", "mixed lengths",
+        "128 tokens, one by one, at most 1 F1 lost", "384 tokens, one by one, at most 1 F1 lost",
         "unstable measurements",
     ]  # fmt: skip
     at = {each.name: each for each in ON_INTEL.rows if (each.tokens, each.batch) == (384, 1)}
@@ -190,12 +219,14 @@ def test_what_is_reached_beside_the_pipeline_is_told_of_each_processor_beside_wh
     assert (
         shown["unstable measurements"][2] == f"{sum(each.unstable for each in ON_INTEL.rows)} of {len(ON_INTEL.rows)}"
     )
-    assert "earlier shapes" not in text
+    assert "earlier shapes" not in reached([SHIPPED])
     old = reached([replace(SHIPPED, rows=tuple(replace(each, shapes="of before") for each in SHIPPED.rows))])
-    assert old.count("` (earlier shapes) |") == 4 and "Those marked (earlier shapes)" in old
+    assert old.count("` (earlier shapes) |") == 6 and "Those marked (earlier shapes)" in old
     lossy = [each for each in SHIPPED.rows if each.name.startswith(("distilled", *REFERENCES, "baseline"))]
     text = reached([replace(SHIPPED, rows=tuple(lossy))])
     assert "`baseline` |" in text and "`distilled" not in text, "it loses more than 2 F1"
+    careful = [line.rpartition("`pruned")[2] for line in reached([SHIPPED]).splitlines() if "at most 1 F1" in line]
+    assert len(careful) == 2 and not any(each.startswith("-deep") for each in careful), "which loses between 1 and 2"
     quick = [replace(each, backend="minilm/distilled-ov-int8", p50_ms=0.01) for each in ELSEWHERE.rows
              if each.name == "pruned-deep"]  # fmt: skip
     assert "`distilled" in reached([replace(ELSEWHERE, rows=(*ELSEWHERE.rows, *quick))])
@@ -216,7 +247,7 @@ def test_a_figure_without_turns_in_common_has_no_interval() -> None:
 def test_the_model_card_says_which_int8_loses_more_than_it_is_meant_to() -> None:
     measured = {(each.name, each.data): each.f1 for each in read_quality(ACCURACY)}
     lost = measured["distilled", "questions.json"] - measured["distilled-ov-int8", "questions.json"]
-    assert (f"`distilled-ov-int8` with weights of 8 bits, {lost:.2f} on other texts" in rounding()) is (lost > 0.5)
+    assert ("`distilled-ov-int8` with weights of 8 bits on other texts (−" in rounding()) is (lost > 0.5)
     assert rounding() in MODEL_CARD.read_text(encoding="utf-8")
     assert "-ort-fp16`" not in rounding(), "which is not INT8"
     by_place = {(each.name, each.data): each.parent_difference for each in read_quality(ACCURACY)}
@@ -224,6 +255,22 @@ def test_the_model_card_says_which_int8_loses_more_than_it_is_meant_to() -> None
         found = [by_place[name, data] for data in ("dev-v2.0.json", "questions.json", "questions-2.json")]
         assert f"| `{name}` | {' | '.join(each.spelt() for each in found if each)} |" in rounding()
     assert "| `pruned` |" not in rounding()
+
+
+@pytest.mark.parametrize(
+    ("high", "said"), [(-0.6, "It surely loses more: "), (0.2, "By the figure alone, whose interval holds less: ")]
+)
+def test_a_loss_that_may_be_chance_is_told_apart_from_one_that_is_not(
+    high: float, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    measured = read_quality(ACCURACY)
+    own = next(each for each in measured if (each.name, each.data) == ("pruned-ov-int8", "questions.json"))
+    file = tmp_path / "accuracy.json"
+    add_quality(file, replace(own, parent_difference=Difference(-0.9, -2.0, high)))
+    monkeypatch.setattr(card, "ACCURACY", file)
+    assert f"{said}`pruned-ov-int8` with weights of 8 bits on other texts (−0.9 [−2.0 to " in rounding()
+    others = {"It surely loses more", "By the figure alone"} - {said.partition(":")[0].partition(",")[0]}
+    assert not any(each in rounding() for each in others) and "Not measured: weights of 7 bits;" in rounding()
 
 
 def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference() -> None:
@@ -296,7 +343,8 @@ def test_times_of_weights_that_were_trained_on_since_are_said_to_be_of_before() 
         for weights, of in ((current, shapes), ("of before", shapes), ("of before", "other shapes"))
     )
     assert of_earlier_weights([now, other]) == ""
-    assert of_earlier_weights([now, before]).startswith(" Times are of earlier weights of the same shapes")
+    assert of_earlier_weights([now, before]).startswith(" Times were measured with earlier weights of the same")
+    assert of_earlier_weights([before, other]).startswith(" Times of the others were measured with earlier weights")
     earlier = but(SHIPPED, checkpoint="of before")
     for text in (table(earlier, COST), summary(earlier, []), table_elsewhere(but(ON_AMD, checkpoint="of before"), "")):
         assert of_earlier_weights([before]) in text
@@ -313,6 +361,9 @@ def test_documents_say_who_learned_the_written_texts_and_how_many_there_are() ->
         count = sum(len(text["qas"]) for text in texts)
         assert f"{len(texts):,} texts with {count:,} questions, {open_ones:,} of them unanswerable" in written()
     assert written() in MODEL_CARD.read_text(encoding="utf-8")
+    for each in folders:
+        most = max(map(int, re.findall(r'"also_questions": (\d+)', (each / "manifest.json").read_text())))
+        assert f"{most:,} " in written() and f"`{each.name}`" in written()
     assert "| held-out written texts |" in MODEL_CARD.read_text(encoding="utf-8")
 
 
@@ -329,7 +380,7 @@ def test_published_steps_stand_beside_ours_each_against_its_own_baseline() -> No
     assert [line[4] for line in lines if line not in steps] == ["", ""], "its source tells no PyTorch"
     for line in lines:
         ours = at[line[5].strip("`")]
-        assert line[6] == f"{ours.p50_ms:.0f}"
+        assert line[6] == figure(ours, f"{ours.p50_ms:.0f}")
         assert line[7] == (str(ours.against_baseline.ratio) if ours.against_baseline else "1")
     assert published_table(but(measured, tokens=64)).count("not measured") == len(lines)
 
@@ -342,7 +393,7 @@ def test_published_throughput_stands_beside_ours_in_batches_of_eight() -> None:
     assert {"`baseline`", "`distilled-ts-amp`"} <= {line[4] for line in lines}
     for line in lines:
         ours = at[line[4].strip("`")]
-        assert line[5] == f"{ours.questions_per_second:.0f}"
+        assert line[5] == figure(ours, f"{ours.questions_per_second:.0f}")
         assert line[6] == (str(ours.against_baseline.ratio) if ours.against_baseline else "1")
         assert float(line[3]) == pytest.approx(float(line[2]) / float(lines[0][2]), abs=0.01)
 

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from helpers import QUESTION, ROOT, TEXT
+from rich.console import Console
 
 from qa_backends import catalog
 from qa_backends.cli import main
+from qa_backends.commands.terminal import bar
 from qa_backends.errors import ArtefactError
 from qa_backends.measure.benchmark import sweep as module
 from qa_backends.measure.recommend.search import Candidate, Search
@@ -73,6 +75,11 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run: Run, tmp_path: Path) -
     done = run("answer", "--backend", "baseline", "--question", QUESTION, "--context-file", str(file), "--json")
     found = json.loads(done.out)
     assert ("First line.\r\n" + TEXT)[slice(*found["span"])] == found["answer"]
+    file.write_bytes(("\ufeffFirst line.\r\n" + TEXT).encode())
+    marked = run("answer", "--backend", "baseline", "--question", QUESTION, "--context-file", str(file), "--json")
+    assert json.loads(marked.out)["span"] == found["span"], (
+        "the mark that some editors put first is no part of the text"
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,6 +190,11 @@ def test_pack_writes_where_it_is_told(run: Run, tiny: Path, tmp_path: Path) -> N
     done = run("train", "pack", "--checkpoint", str(tiny), "--out", str(tmp_path / "packed"), "--json")
     assert json.loads(done.out)["step"] == "pack"
     assert (tmp_path / "packed" / "model.safetensors").is_file()
+    before = (tiny / "model.safetensors").read_bytes()
+    for out in (tiny, f"{tiny}/../{tiny.name}", tmp_path / "packed"):
+        refused = run("train", "pack", "--checkpoint", str(tiny), "--out", str(out))
+        assert refused.code == 2 and "holds a checkpoint already" in refused.err
+    assert (tiny / "model.safetensors").read_bytes() == before
 
 
 def test_list_names_every_backend(run: Run) -> None:
@@ -325,6 +337,20 @@ def test_progress_comes_in_lines_where_stderr_is_no_terminal(
     assert lines[-1][1] == "40/40"
     assert [int(line[1].split("/")[0]) for line in lines] == sorted(int(line[1].split("/")[0]) for line in lines)
     assert "\x1b" not in done.err, "a log file gets no control sequences"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_bar_shows_names_of_files_as_they_stand(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("qa_backends.commands.terminal.LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(
+        "qa_backends.commands.terminal.errors", Console(stderr=True, force_terminal=terminal, width=150)
+    )
+    with bar("set{1}[v2][/b].json", 3) as advance:
+        advance(3, "[3 of {3}]")
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
+    assert "set{1}[v2][/b].json" in shown and "[3 of {3}]" in shown
 
 
 def test_build_reports_each_step(run: Run) -> None:

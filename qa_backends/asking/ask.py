@@ -261,18 +261,20 @@ def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -
     turn.progress.say(f"Taking turns to compare speeds, for at most {seconds:.0f} s …")
     tokenise_s = _tokenise_s(turn, state)
     runs = {each.backend.name: partial(_run, turn, state, each, prepared, tokenise_s) for each in compared}
-    meter = LoadMeter()
+    meter, of_first = LoadMeter(), state.busy
     meter.start()
     try:
         for samples in take_turns(runs, seconds=seconds, one_each_s=one_each_s):
             meter.stop()  # whoever draws this, draws on the same cores
-            state.samples, state.busy = samples, meter.share()
+            state.samples = samples
+            if len(samples.blocks) >= LEAST_ROUNDS:  # before that, the first readings are what is shown
+                state.busy = meter.share()
             turn.progress.say(_turns_so_far(samples, seconds))
             if samples.spent_s >= min(seconds, LEAST_LIVE_SECONDS) and _known_well(state):
                 break
             meter.start()
     except QAError:
-        state.samples = Samples()  # one of a round is missing, so what is left are the first readings
+        state.samples, state.busy = Samples(), of_first  # one of a round is missing: left are the first readings
 
 
 def _tokenise_s(turn: Turn, state: Asking) -> float:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filelock import FileLock, Timeout
+
 from qa_backends.checkpoints.manifest import NAME as MANIFEST
-from qa_backends.checkpoints.manifest import read_manifest
-from qa_backends.errors import ArtefactError
+from qa_backends.checkpoints.manifest import known_manifest, read_manifest
 from qa_backends.limits import gigabytes
 from qa_backends.paths import MODELS, cache_root, write_whole
 
@@ -28,8 +29,11 @@ MOST_BYTES = 20_000_000_000
 RECENT_S = 3_600
 """What was used within so many seconds stays, also beyond the bound: somebody may be at it."""
 DOWNLOADED = "downloaded"
+BEGUN = "begun"
 OURS = re.compile(r"[a-z][a-z0-9-]*-[0-9a-f]{20}")
 """What ``cache.key_of`` and the engines name their folders."""
+HALF_BUILT = re.compile(rf"\.({OURS.pattern})-.+")
+"""What ``cache.ensure`` calls them until they are whole. Of one that a killed process left, nobody holds the lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +55,13 @@ def most_bytes() -> int:
 
 def entries() -> list[Entry]:
     """Everything that is kept, what was used last first."""
-    return sorted([*built(), *downloads()], key=lambda each: -each.used_at)
+    return sorted([*built(), *half_built(), *downloads()], key=lambda each: -each.used_at)
 
 
 def built() -> list[Entry]:
     """Packed and built folders, by their names: whatever else lies in the cache is somebody else's."""
     folders = [each for each in cache_root().glob("*") if OURS.fullmatch(each.name) and each.is_dir()]
-    manifests = {folder: found for folder in folders if (found := _manifest(folder))}
+    manifests = {folder: found for folder in folders if (found := known_manifest(folder))}
     names = {digest: _shipped_name(manifest) for manifest in MODELS.glob(f"*/*/{MANIFEST}") for digest in
              read_manifest(manifest.parent).files.values()}  # fmt: skip
     made = {digest: found for found in manifests.values() for digest in found.files.values()}
@@ -72,6 +76,11 @@ def built() -> list[Entry]:
         return ""
 
     return [_entry(folder, _step(folder, manifests.get(folder)), origin(manifests.get(folder))) for folder in folders]
+
+
+def half_built() -> list[Entry]:
+    """Folders that are being built, or that were when their process was killed."""
+    return [_entry(each, BEGUN, "") for each in cache_root().glob(".*") if HALF_BUILT.fullmatch(each.name)]
 
 
 def downloads() -> list[Entry]:
@@ -92,6 +101,8 @@ def clear(chosen: Iterable[Entry]) -> None:
     for each in chosen:
         if each.what == DOWNLOADED:
             _forget_download(each.folder)
+        elif each.what == BEGUN:
+            _forget_half(each.folder)
         else:
             shutil.rmtree(each.folder, ignore_errors=True)
             each.folder.with_name(f"{each.folder.name}.lock").unlink(missing_ok=True)
@@ -135,19 +146,22 @@ def _forget_download(folder: Path) -> None:
             write_whole(note, json.dumps(json.loads(told) | {"brought": False}) + "\n")
 
 
+def _forget_half(folder: Path) -> None:
+    """Deletes what nobody builds any more."""
+    half = HALF_BUILT.fullmatch(folder.name)
+    assert half, "it was listed by its name"
+    lock = folder.with_name(f"{half[1]}.lock")
+    with suppress(Timeout), FileLock(lock, timeout=0):
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.unlink(missing_ok=True)
+
+
 def _entry(folder: Path, what: str, of: str) -> Entry:
     size, used_at = 0, 0.0
     with suppress(OSError):  # another process may be deleting it
         used_at = folder.stat().st_mtime
         size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
     return Entry(what, of, size, used_at, folder)
-
-
-def _manifest(folder: Path) -> Manifest | None:
-    try:
-        return read_manifest(folder)
-    except ArtefactError:
-        return None
 
 
 def _step(folder: Path, manifest: Manifest | None) -> str:

@@ -31,8 +31,8 @@ from qa_backends.reader.reader import MAX_CONTEXT_CHARS, check
 
 app = typer.Typer()
 
-MOST_BYTES = 4 * MAX_CONTEXT_CHARS
-"""Of a text in UTF-8, whose characters take four at most."""
+MOST_BYTES = 4 * MAX_CONTEXT_CHARS + 3
+"""Of a text in UTF-8, whose characters take four at most, and three for the mark that some editors put first."""
 
 
 @app.command("list")
@@ -141,7 +141,7 @@ def _text(context: str | None, file: Path | None) -> str:
             raw = text.read(MOST_BYTES + 1)
         if len(raw) > MOST_BYTES:
             raise InputError(f"The text has more than {MAX_CONTEXT_CHARS:,} characters, the limit. Shorten it.")
-        return raw.decode("utf-8")
+        return raw.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         name = "Standard input" if str(file) == "-" else str(file)
         raise InputError(f"{name} cannot be read as UTF-8 text: {error}.") from error

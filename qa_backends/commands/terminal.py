@@ -125,8 +125,14 @@ def bar(what: str, total: int | None) -> Iterator[Any]:
 
     A file or a pipe cannot redraw a bar; there, a line of the same content comes now and then.
     """
-    note, left = drawn.TextColumn("{task.fields[note]}"), drawn.TimeRemainingColumn()
-    columns = (drawn.TextColumn(what), drawn.BarColumn(), drawn.MofNCompleteColumn(), left, note)
+    note, left = drawn.TextColumn("{task.fields[note]}", markup=False), drawn.TimeRemainingColumn()
+    columns = (
+        drawn.TextColumn("{task.description}", markup=False),
+        drawn.BarColumn(),
+        drawn.MofNCompleteColumn(),
+        left,
+        note,
+    )
     redrawn = errors.is_terminal
     with drawn.Progress(*columns, console=errors, disable=not redrawn) as progress:
         task = progress.add_task(what, total=total, note="")
@@ -137,7 +143,7 @@ def bar(what: str, total: int | None) -> Iterator[Any]:
             progress.update(task, completed=done, note=note, total=of)
             if not redrawn and time.monotonic() - last_line >= LINE_EVERY_S:
                 last_line = time.monotonic()
-                errors.print(what, f"{int(done):,}/{of or '?'}", left.render(progress.tasks[0]), note)
+                errors.print(what, f"{int(done):,}/{of or '?'}", left.render(progress.tasks[0]), note, markup=False)
 
         yield advance
 

@@ -12,6 +12,7 @@ import typer
 
 from qa_backends import catalog
 from qa_backends.checkpoints import smaller
+from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import read_config
 from qa_backends.checkpoints.sources import make_ready, with_tokenizer
 from qa_backends.commands.calibrating import calibrate
@@ -273,6 +274,8 @@ def pack(
     from qa_backends.training.provenance import weights_of
 
     weights_of(checkpoint)
+    if (out / WEIGHTS).exists():
+        raise InputError(f"{out} holds a checkpoint already. Name another folder: --out FOLDER.")
     limit_threads()
     pack_checkpoint(checkpoint, out, {"source": checkpoint.name})
     show_made(out, as_json)

@@ -24,6 +24,9 @@ LOG = "qa_backends.requests"
 OTHER = "other"
 """In place of a path that is none of ours."""
 
+NAMED_ANEW = {413: "request_entity_too_large", 422: "unprocessable_entity"}
+"""What Python up to 3.12 calls the statuses that RFC 9110 renamed."""
+
 logger = logging.getLogger(LOG)
 
 
@@ -95,6 +98,7 @@ def path_of(scope: Scope) -> str:
 
 
 def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """An error as every part of the interface gives it; its code is the status's name, as in "not_found"."""
-    code = HTTPStatus(status).phrase.lower().replace(" ", "_") if status in set(HTTPStatus) else "error"
+    """An error as every part of the interface gives it; its code is the status's name, as in "not_found", and the same
+    on every Python: 3.13 gave two of them the names of RFC 9110."""
+    code = NAMED_ANEW.get(status) or (HTTPStatus(status).name.lower() if status in set(HTTPStatus) else "error")
     return JSONResponse({"error": {"code": code, "message": message}}, status, dict(headers or {}))

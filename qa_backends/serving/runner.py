@@ -20,6 +20,9 @@ from tokenizers import Encoding, Tokenizer
 
 OUTPUTS = ["start_logits", "end_logits"]
 SPANS_PER_WINDOW = 20
+PADDED_TO, SHORTEST, POSITIONS = 32, 64, 512
+"""OpenVINO prepares for each length that it first sees, and of 32 tokens exactly computes other logits in INT8 beside
+BF16: windows are padded, with tokens that no other attends to, to a multiple, and to so many at least and at most."""
 
 
 def onnxruntime_session(model: Path, settings: dict[str, Any]) -> Any:
@@ -48,8 +51,10 @@ def openvino_session(model: Path, settings: dict[str, Any]) -> Any:
     names = {each.get_any_name() for each in compiled.inputs}
 
     def run(feeds: dict[str, Any]) -> list[Any]:
-        found = compiled({name: feeds[name] for name in names})
-        return [found[name] for name in OUTPUTS]
+        length = feeds["input_ids"].shape[1]
+        behind = (0, max(0, min(max(-length % PADDED_TO, SHORTEST - length), POSITIONS - length)))
+        found = compiled({name: np.pad(feeds[name], ((0, 0), behind)) for name in names})
+        return [found[name][:, :length] for name in OUTPUTS]
 
     return run
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from qa_backends.contract import valid_text
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.quality.datasets import TITLES
 from qa_backends.measure.results.shipped import shipped_quality
@@ -21,13 +22,17 @@ MOST_NAME = 200
 """Characters of a backend's name."""
 
 
+Text = Annotated[str, AfterValidator(valid_text)]
+"""Half a surrogate pair in it would come back in an answer, and no answer that holds one can be sent."""
+
+
 class AskedQuery(BaseModel):
     """One question about one text."""
 
     model_config = ConfigDict(extra="forbid")
 
-    question: str
-    context: str
+    question: Text
+    context: Text
 
 
 class AnswerRequest(BaseModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from qa_backends.contract import Answer, Query
 from qa_backends.errors import InputError, QAError, UnknownBackend
 from qa_backends.progress import Cancelled, Progress
+from qa_backends.reader.reader import check
 from qa_backends.serving.batching import Batcher, BatchSize
 from qa_backends.serving.together import Together
 
@@ -118,12 +120,15 @@ class Service:
             raise NeverReady(place.error)
         if place.asked is None or place.batcher is None:
             raise NotReady(f"{place.name} is being made ready. Ask again in a moment.")
+        refused = [each for each in map(_refusal, queries) if each]
+        if len(refused) == len(queries):  # what nobody can answer waits for nothing
+            return [*refused]
         with self._accepting(len(queries)):
-            left = threading.Event()
+            waiting = deque(queries)
             try:
-                prepared = await asyncio.to_thread(self._tokenised, place.asked, queries, left)
+                prepared = await asyncio.to_thread(self._tokenised, place.asked, waiting)
             finally:
-                left.set()
+                waiting.clear()  # a thread that still waits holds no texts
             readable = [each for each in prepared if not isinstance(each, QAError)]
             answers = iter(await _all(place.batcher.ask([(each, tokens_of(each)) for each in readable])))
             return [each if isinstance(each, QAError) else _paired(next(answers), each) for each in prepared]
@@ -143,14 +148,14 @@ class Service:
         finally:
             self._accepted -= count
 
-    def _tokenised(
-        self, asked: Together, queries: Sequence[Query], left: threading.Event
-    ) -> list[Prepared | InputError]:
-        """In a thread, which goes on when the request is over: ``left`` ends it before the next query."""
+    def _tokenised(self, asked: Together, waiting: deque[Query]) -> list[Prepared | InputError]:
+        """In a thread, which goes on when the request is over: then nothing is ``waiting`` any more."""
         found: list[Prepared | InputError] = []
-        for query in queries:
+        while waiting:
             with self.runtime.beside():
-                if left.is_set():
+                try:
+                    query = waiting.popleft()
+                except IndexError:
                     break
                 try:
                     found.append(asked.reader.prepare(query))
@@ -185,6 +190,15 @@ class Service:
         batcher = Batcher(read, BatchSize(items=1) if asked.backend.scaled_by_batch else self.size, asked.name)
         self.metrics.watch(asked.name, batcher.waiting)
         return batcher
+
+
+def _refusal(query: Query) -> InputError | None:
+    """Why no backend can answer it, where none can."""
+    try:
+        check(query)
+    except InputError as error:
+        return error
+    return None
 
 
 def by_name(served: Mapping[str, T], name: str) -> T:

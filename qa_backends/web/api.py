@@ -12,7 +12,7 @@ from qa_backends import catalog
 from qa_backends.asking.answer import answer_json
 from qa_backends.asking.ask import LIVE_SECONDS, ask
 from qa_backends.asking.comparison import comparison_of
-from qa_backends.contract import Query
+from qa_backends.contract import Query, valid_text
 from qa_backends.errors import InputError, QAError
 from qa_backends.limits import devices
 
@@ -90,7 +90,8 @@ class Endpoints:
                 raise InputError("The backends are of several families. Ask one family at a time.")
             of = next(iter(families.values()), None) or catalog.family(family or catalog.default_family())
             chosen = catalog.ladder(each for _, each in resolved)
-            return ask(self._runtime, of, chosen, Query(question, context), device or devices()[0], seconds=seconds)
+            query = Query(valid_text(question), valid_text(context))  # half an emoji could not be sent back
+            return ask(self._runtime, of, chosen, query, device or devices()[0], seconds=seconds)
         except QAError as error:
             raise gr.Error(str(error), print_exception=False) from error
 

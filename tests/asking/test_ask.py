@@ -18,6 +18,7 @@ from qa_backends.asking.comparison import Comparison, comparison_of
 from qa_backends.contract import Query
 from qa_backends.engines.fake import Fake
 from qa_backends.errors import ArtefactError, InputError
+from qa_backends.measure.timing.load import LoadMeter
 from qa_backends.progress import Cancelled, Progress
 from qa_backends.runtime import Runtime
 
@@ -69,8 +70,10 @@ def test_an_engine_that_dies_between_turns_loses_its_card_only(
         return real(windows)
 
     monkeypatch.setattr(engine, "forward", die_later)
+    shares = iter([0.1, *[0.9] * 100])
+    monkeypatch.setattr(LoadMeter, "share", lambda _meter: next(shares))
     found = ask(runtime, small_family, PACED, QUERY, "cpu", seconds=1)
-    assert found.outcomes[0].reading is not None
+    assert found.outcomes[0].reading is not None and found.busy == 0.1, "of the first readings, which are shown"
     assert "lost the device" in str(found.outcomes[1].error)
     assert found.outcomes[1].answer is None, "who failed has no answer, though it gave one"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from helpers import random_bert
 from kinds import answer, checkpoint_of, same_weights
 from safetensors.numpy import save
@@ -116,6 +117,30 @@ def test_where_the_disks_bound_leaves_no_room_visitors_bring_nothing(
     answer(Runtime(), catalog.adopt("somebody/mine", UNWATCHED))
     with pytest.raises(InputError, match="no room for another model now"):
         catalog.adopt("somebody/other", UNWATCHED, anonymous=True)
+
+
+def test_what_others_are_fetching_is_left_when_a_visitors_download_ends(
+    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "TELL_EVERY_S", 0.05)
+    hub.publish("somebody/large", {"config.json": b"{}", WEIGHTS: bytes(CHUNK + 5_000_000)})
+    hub.held.add(WEIGHTS)
+    cached = tmp_path / "downloaded"
+    blobs, locks = (cached / "models--somebody--large" / "blobs", cached / ".locks" / "models--somebody--large")
+    for each in (blobs, locks):
+        each.mkdir(parents=True)
+    before, meanwhile, nobodys = (blobs / f"{name}.incomplete" for name in ("before", "meanwhile", "nobodys"))
+    before.touch()
+
+    def others_begin(said: str) -> None:
+        if said.startswith("downloading"):
+            meanwhile.touch()
+            nobodys.touch()
+
+    watched = Progress(others_begin, stopped=meanwhile.exists)
+    with FileLock(locks / "meanwhile.lock"), pytest.raises(Cancelled):
+        catalog.adopt("somebody/large", watched, anonymous=True)
+    assert {each.name for each in blobs.glob("*.incomplete")} == {before.name, meanwhile.name}
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from filelock import FileLock
 from helpers import ROOT, random_bert
 from stand_in_hub import stand_in_hub
 from typer.testing import CliRunner
@@ -134,6 +135,19 @@ def test_what_others_had_downloaded_before_is_theirs(tmp_path: Path) -> None:
         assert disk.downloads() == []
         disk.clear(disk.entries())
         assert (Path(found.folder) / "model.safetensors").is_file()
+
+
+def test_what_a_killed_build_left_is_told_and_cleared_and_what_is_being_built_stays(root: Path) -> None:
+    left, at_work = (root / f".onnx-int8-{digit * 20}-x1y2" for digit in "01")
+    for each in (left, at_work):
+        each.mkdir(parents=True)
+        (each / "file").write_bytes(b"x" * 1_000)
+    assert {(each.folder, each.bytes) for each in disk.entries()} == {(left, 1_000), (at_work, 1_000)}
+    with FileLock(root / f"onnx-int8-{'1' * 20}.lock"):
+        disk.clear(disk.entries())
+        assert [each for each in root.iterdir() if each.is_dir()] == [at_work]
+    disk.clear(disk.entries())
+    assert [each for each in root.iterdir() if each.is_dir()] == []
 
 
 def test_what_is_not_ours_is_neither_told_nor_touched(root: Path) -> None:

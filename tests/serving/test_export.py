@@ -6,14 +6,18 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pytest
 from helpers import QUESTION, ROOT, TEXT
 
 from qa_backends import catalog
 from qa_backends.contract import Query
+from qa_backends.engines._buckets import POSITIONS, padded
 from qa_backends.engines._cpu_graph import AS_IT_STANDS
+from qa_backends.engines.openvino import SHORTEST
 from qa_backends.errors import ArtefactError, InputError
 from qa_backends.progress import UNWATCHED
 from qa_backends.serving import runner
@@ -60,6 +64,29 @@ def test_the_folder_holds_what_it_needs_and_answers_as_the_backend(runtime: Runt
 def test_the_runner_leaves_a_graph_for_a_cpu_as_it_stands() -> None:
     written = Path(runner.__file__).read_text(encoding="utf-8")
     assert all(f'"{key}", "{value}"' in written for key, value in AS_IT_STANDS.items())
+
+
+@pytest.mark.parametrize(
+    ("tokens", "computed"), [(20, 64), (32, 64), (64, 64), (65, 96), (384, 384), (500, 512), (700, 700)]
+)
+def test_the_runner_gives_openvino_windows_of_few_lengths_as_the_engine_does(
+    tokens: int, computed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes: list[tuple[int, int]] = []
+
+    class Compiled:
+        inputs: ClassVar = [SimpleNamespace(get_any_name=lambda name=name: name) for name in ("input_ids", "mask")]
+
+        def __call__(self, feeds: dict[str, Any]) -> dict[str, Any]:
+            shapes.extend(each.shape for each in feeds.values())
+            return dict.fromkeys(runner.OUTPUTS, feeds["input_ids"])
+
+    core = SimpleNamespace(compile_model=lambda *_: Compiled())
+    monkeypatch.setitem(sys.modules, "openvino", SimpleNamespace(Core=lambda: core))
+    ids = np.ones((2, tokens), np.int64)
+    start, _ = runner.openvino_session(Path("model.onnx"), {"precision_hint": "f32"})({"input_ids": ids, "mask": ids})
+    assert set(shapes) == {(2, computed)} and np.array_equal(start, ids)
+    assert padded({"input_ids": ids}, POSITIONS, SHORTEST)["input_ids"].shape == (2, computed), "as the engine"
 
 
 def test_what_needs_this_project_is_not_taken_away(runtime: Runtime, tmp_path: Path) -> None:

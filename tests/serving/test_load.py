@@ -11,6 +11,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from serving.test_rest import Clients, ask, serving
 
@@ -74,6 +75,14 @@ def test_percentiles_are_of_all_requests() -> None:
     times = [(10.0, 89), (20.0, 10), (500.0, 1)]
     found = [measuring._percentile(times, share) for share in (0.5, 0.9, 0.99, 1.0)]
     assert found == [10.0, 20.0, 20.0, 500.0]
+
+
+def test_a_server_that_is_gone_or_talks_nonsense_is_a_failure_of_its_own_way() -> None:
+    """So that what the others gave is kept."""
+    way, *_ = WAYS[0]
+    for error in (httpx.ReadTimeout("timed out"), json.JSONDecodeError("no JSON", "", 0)):
+        with pytest.raises(BackendFailed, match=f"{way.name} did not answer as it should"), measuring._reached(way):
+            raise error
 
 
 def load(way: str, per_second: float) -> Load:

@@ -158,6 +158,22 @@ def test_answers_come_in_order_and_each_query_has_its_own_error(
     assert mood.loaded == 1
 
 
+def test_half_an_emoji_in_a_text_costs_nobody_an_answer(client: httpx.Client) -> None:
+    halved = [{"question": "?", "context": f"\ud83d{word}"} for word in ("Alpha", "Beta")]
+    body = json.dumps({"backend": SMALL, "queries": [*halved, {"question": "\ud83d?", "context": "Gamma"}]})
+    response = client.post("/v1/answer", content=body, headers={"content-type": "application/json"})
+    assert (
+        response.status_code == 200 and [each["error"] for each in response.json()["answers"] if "error" in each] == []
+    )
+
+
+def test_what_nobody_can_answer_is_refused_at_once_though_somebody_is_timed(mood: Mood, small_family: Family) -> None:
+    runtime = Runtime()
+    with serving(runtime, small_family, [MOODY]) as client, runtime.turn("cpu"):
+        (refused,) = ask(client, {"question": "?", "context": "x" * 200_001}).json()["answers"]
+    assert "the limit is 200,000" in refused["error"]["message"] and mood.loaded == 1
+
+
 def test_errors_say_what_to_do_in_json(client: httpx.Client) -> None:
     unknown = ask(client, QUERY, backend="nobody")
     assert unknown.status_code == 404 and SMALL in problem(unknown)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 from helpers import QUESTION, TEXT
+
+from qa_backends.web.api import Endpoints
+
+if TYPE_CHECKING:
+    from qa_backends.runtime import Runtime
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +42,14 @@ def test_ask_gives_the_comparison(client: Client) -> None:
     assert all(card["answer"] in TEXT and card["latency_ms"] > 0 for card in found["cards"])
     assert found["question"] == QUESTION and found["tokens"] > 0
     assert {each["title"] for each in found["cards"][1]["quality"]} == {"SQuAD", "other texts", "everyday texts"}
+
+
+def test_half_an_emoji_can_be_asked_about(runtime: Runtime) -> None:
+    asked = Endpoints(runtime)
+    found = asked.ask("\ud83d Who?", f"\ud83d{TEXT}\ude00", ["baseline"], seconds=0)
+    for each in (found, asked.answer("\ud83d Who?", f"\ud83d{TEXT}\ude00")):
+        assert json.dumps(each, ensure_ascii=False).encode(), "as it is sent"
+    assert found["context"] == f"?{TEXT}?"
 
 
 @pytest.mark.parametrize(

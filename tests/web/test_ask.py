@@ -301,6 +301,12 @@ def test_a_link_leaves_out_a_long_text_and_a_strange_one_is_not_believed() -> No
     assert share.read_link({}) is None
 
 
+def test_a_link_without_room_for_the_question_still_says_who_was_asked() -> None:
+    query = share.link("谁" * 2_000, TEXT, "minilm", ["pruned"], "cpu")
+    found = share.read_link({key: values[0] for key, values in parse_qs(query[1:]).items()})
+    assert found == share.Shared("", "", "minilm", ["pruned"], "cpu")
+
+
 def test_the_code_repeats_the_question(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = share.as_python("Who watered 'it'?", TEXT, "minilm", ["baseline"], "cpu", url)
     exec(compile(code, "copied", "exec"), {})

@@ -80,7 +80,7 @@ class BenchmarkPlan:
 
     @property
     def references(self) -> list[str]:
-        return self.reference.split(",") if self.reference else []
+        return [name for each in (self.reference or "").split(",") if (name := each.strip())]
 
     @property
     def of(self) -> Family:

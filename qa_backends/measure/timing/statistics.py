@@ -66,7 +66,7 @@ class Ratio:
     @property
     def narrow(self) -> bool:
         """Whether the interval says the figure well: its ends are within ``NARROW`` of it."""
-        return self.high - self.low <= 2 * NARROW * self.value
+        return max(self.value - self.low, self.high - self.value) <= NARROW * self.value
 
     @property
     def vague(self) -> bool:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,17 +192,30 @@ def _served(turn: Turn, way: Way, target: Target, client: httpx.Client) -> Calla
     else:
 
         def ask(query: Query) -> None:
-            answer = client.post(ANSWER, json=body_of(target, query.question, query.context))
-            if answer.status_code != 200 or "error" in answer.json()["answers"][0]:
-                raise BackendFailed(f"{way.name} answered with {answer.status_code}: {answer.text[:200]}")
+            with _reached(way):
+                answer = client.post(ANSWER, json=body_of(target, query.question, query.context))
+                if answer.status_code != 200 or "error" in answer.json()["answers"][0]:
+                    raise BackendFailed(f"{way.name} answered with {answer.status_code}: {answer.text[:200]}")
 
     return ask
+
+
+@contextmanager
+def _reached(way: Way) -> Iterator[None]:
+    """Raises BackendFailed where the server does not answer, or with something else than JSON."""
+    try:
+        yield
+    except (httpx.HTTPError, ValueError) as error:
+        raise BackendFailed(f"{way.name} did not answer as it should: {error}") from error
 
 
 def _requests(way: Way, target: Target, url: str, queries: Sequence[Query]) -> Iterator[dict[str, Any]]:
     """What the clients send; to Triton the windows, which it takes the place of the model for."""
     model = f"/v2/models/{target.backend.name}"
-    names = [each["name"] for each in httpx.get(url + model).json()["inputs"]] if way.kind == "triton" else []
+    names: list[str] = []
+    if way.kind == "triton":
+        with _reached(way):
+            names = [each["name"] for each in httpx.get(url + model).json()["inputs"]]
     for query in queries:
         path, headers = ANSWER, {"Content-Type": "application/json"}
         body = json.dumps(body_of(target, query.question, query.context)).encode()

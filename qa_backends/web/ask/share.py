@@ -53,7 +53,7 @@ def link(question: str, context: str, family: str, backends: Sequence[str], devi
 
 def read_link(fields: Mapping[str, str]) -> Shared | None:
     """What the address asked for; ``None`` for the plain address. Unknown names are dropped, not believed."""
-    if not fields.get("q") and not fields.get("c"):
+    if not any(fields.get(name) for name in ("q", "c", "family", "backends")):
         return None
     try:
         family = catalog.family(fields.get("family", "")).name

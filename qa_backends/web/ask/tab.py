@@ -219,8 +219,9 @@ class AskTab:
         }  # fmt: skip
         if len(devices()) > 1:
             form[self._device] = found.device
-        if not context:
-            note = "The text was too long for the link you opened. Paste it, then press Ask."
+        if not context or not found.question:
+            lacking = "text" if found.question else "text and question" if not context else "question"
+            note = f"The link you opened had no room for the {lacking}. Paste what is missing, then press Ask."
             return form | {self._result: html.remark(note, found.question), self._marked: ""}
         visit = self._answering.visits.of(key, found.question, context)
         if visit is None or not visit.last or not visit.last.asked(found.family, found.backends, found.device):

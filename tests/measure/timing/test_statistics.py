@@ -71,8 +71,9 @@ def test_a_ratio_is_said_in_as_many_digits_as_mean_something(ratio: Ratio, said:
 @pytest.mark.parametrize(
     ("ratio", "narrow", "vague"),
     [
-        (Ratio(2.0, 1.905, 2.1, 24), True, False),
-        (Ratio(2.0, 1.95, 2.14, 24), True, False),
+        (Ratio(2.0, 1.905, 2.099, 24), True, False),
+        (Ratio(2.0, 1.95, 2.14, 24), False, False),
+        (Ratio(2.0, 1.82, 2.01, 24), False, False),
         (Ratio(2.0, 1.895, 2.1, 24), False, False),
         (Ratio(2.0, 1.0, 2.99, 24), False, False),
         (Ratio(2.0, 1.0, 3.01, 24), False, True),

@@ -275,16 +275,18 @@ def test_a_text_file_fills_the_text_and_another_file_gets_a_sentence(page: Page,
     assert page.locator("#qa-context textarea").input_value() == TEXT
 
 
-def test_a_reload_shows_the_result_again_although_the_text_is_too_long_for_the_address(page: Page) -> None:
+@pytest.mark.parametrize("question", [QUESTION, "谁" * 900], ids=["text", "text-and-question"])
+def test_a_reload_shows_the_result_again_although_it_is_too_long_for_the_address(page: Page, question: str) -> None:
     context = f"{TEXT} {'The sun shone on the roofs of the town. ' * 300}"
-    ask(page, context=context, question=QUESTION)
-    assert "c=" not in page.url.partition("?")[2]
-    measured = page.inner_text("#qa-result")
+    ask(page, context=context, question=question)
+    assert "c=" not in page.url.partition("?")[2] and ("q=" in page.url) is (question == QUESTION)
+    measured, marks = page.inner_text("#qa-result"), page.locator("#qa-marked mark").count()
     page.reload()
-    finished(page, QUESTION)
+    finished(page, question)
     assert page.locator("#qa-context textarea").input_value() == context
+    assert page.locator(BOX).input_value() == question
     assert page.inner_text("#qa-result") == measured, "shown again, not measured again"
-    page.wait_for_selector("#qa-marked mark")
+    page.wait_for_function("marks => document.querySelectorAll('#qa-marked mark').length === marks", arg=marks)
 
 
 def test_each_backend_is_explained_where_it_is_chosen(page: Page) -> None:

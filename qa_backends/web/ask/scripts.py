@@ -1,4 +1,4 @@
-"""What the browser does by itself: keep the address, and over a reload its visit and a text too long for it; dim a
+"""What the browser does by itself: keep the address, and over a reload its visit and what is too long for it; dim a
 result whose question was changed, and keep unfolded what was; end a search that would take the place of what is typed;
 ask by Ctrl+Enter; scroll to what was asked, and a long text to its answer.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 SET_ADDRESS = """address => {
   if (!address) return;
-  const {link, key, context} = JSON.parse(address);
+  const {link, key, question, context} = JSON.parse(address);
   const wanted = new URLSearchParams(link.slice(1)), kept = new URLSearchParams(location.search);
   for (const name of ['__theme', 'view']) if (kept.has(name)) wanted.set(name, kept.get(name));
   history.replaceState(null, '', '?' + wanted);
-  const text = wanted.has('c') ? {} : {question: wanted.get('q'), context};
+  const form = wanted.has('c') ? {} : {linked: wanted.get('q'), question, context};
   try {
-    sessionStorage.setItem('qa-kept', JSON.stringify({key, ...text}));
+    sessionStorage.setItem('qa-kept', JSON.stringify({key, ...form}));
   } catch {} // where the browser keeps nothing, a reload asks again
 }"""
 KEPT = """ticket => {
@@ -21,11 +21,11 @@ KEPT = """ticket => {
   try {
     kept = JSON.parse(sessionStorage.getItem('qa-kept') || '{}');
   } catch {}
-  const same = kept.question === new URLSearchParams(location.search).get('q');
-  return [ticket, same ? kept.context : '', kept.key || ''];
+  const same = kept.linked === new URLSearchParams(location.search).get('q');
+  return [ticket, ...(same ? [kept.question, kept.context] : ['', '']), kept.key || ''];
 }"""
-"""The text that the address had no room for, if it is this tab that asked, and the key to its visit: both stay in the
-browser."""
+"""The question and the text that the address had no room for, if it is this tab that asked, and the key to its visit:
+all stay in the browser."""
 
 ONCE_SHOWN = """async (filled, before) => {
   const {ticket, backends, said} = JSON.parse(filled);

@@ -64,7 +64,7 @@ class AskTab:
         self.ticket = gr.Number(0, visible=False, precision=0)
         self.filled = gr.Textbox('{"ticket": 0}', visible=False)
         self._address = gr.Textbox(visible=False)
-        self._kept, self._key = gr.Textbox(visible=False), gr.Textbox(visible=False)
+        self._kept, self._key = [gr.Textbox(visible=False) for _ in range(2)], gr.Textbox(visible=False)
         with gr.Column(elem_classes="qa-form", elem_id="qa-form"):
             self._context = gr.Textbox(
                 value=context, label="Text", lines=3, max_lines=10, elem_id="qa-context",
@@ -201,29 +201,31 @@ class AskTab:
         ticket that it raised itself would ask those that were ticked before."""
         filling.then(None, [self.filled, self.ticket], self.ticket, js=scripts.ONCE_SHOWN, **PRIVATE)
 
-    def open_link(self, ticket: int, kept: str, key: str, request: gr.Request) -> dict[Any, Any]:
+    def open_link(
+        self, ticket: int, kept_question: str, kept_context: str, key: str, request: gr.Request
+    ) -> dict[Any, Any]:
         """Fills the form from the address, where it says something; shows the result of it again after a reload, else
         asks it.
 
-        ``kept`` is the text where the address had no room for it, and ``key`` that of the visit, if this browser asked
-        it before.
+        What was kept is what the address had no room for, and ``key`` that of the visit, if this browser asked it
+        before.
         """
         found = share.read_link(dict(request.query_params))
         if found is None:
             page, asked = share.page_address(request), first_asked()
             return {self._link: page + share.link(*asked), self._python: share.as_python(*asked, page)}
-        context = found.context or kept
+        context, question = found.context or kept_context, found.question or kept_question
         form = {
-            self._context: context, self._question: found.question, self.family: found.family,
+            self._context: context, self._question: question, self.family: found.family,
             self._backends: offer(found.family, found.device, found.backends),
         }  # fmt: skip
         if len(devices()) > 1:
             form[self._device] = found.device
-        if not context or not found.question:
-            lacking = "text" if found.question else "text and question" if not context else "question"
+        if not context or not question:
+            lacking = " and ".join(what for what, given in (("text", context), ("question", question)) if not given)
             note = f"The link you opened had no room for the {lacking}. Paste what is missing, then press Ask."
-            return form | {self._result: html.remark(note, found.question), self._marked: ""}
-        visit = self._answering.visits.of(key, found.question, context)
+            return form | {self._result: html.remark(note, question), self._marked: ""}
+        visit = self._answering.visits.of(key, question, context)
         if visit is None or not visit.last or not visit.last.asked(found.family, found.backends, found.device):
             return form | {self.filled: filled_in(ticket + 1, found.family, found.device, found.backends)}
         return form | dict(zip(self.shown, updates_of(visit, visit.last, request), strict=True))
@@ -234,7 +236,7 @@ class AskTab:
 
     def wire_link(self, page: gr.Blocks) -> None:
         opened = page.load(
-            self.open_link, [self.ticket, self._kept, self._key], [*self.form, self.filled, *self.shown],
+            self.open_link, [self.ticket, *self._kept, self._key], [*self.form, self.filled, *self.shown],
             js=scripts.KEPT, **PRIVATE,
         )  # fmt: skip
         self.ask_once_shown(opened)

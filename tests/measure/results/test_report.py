@@ -355,15 +355,16 @@ def test_documents_say_who_learned_the_written_texts_and_how_many_there_are() ->
     learned = {each.name for each in folders if '"also": "written.json"' in (each / "manifest.json").read_text()}
     told = written_apart().partition(";")[2].partition("learned")[0]
     assert set(re.findall(r"`([\w-]+)`", told)) == learned and told in README.read_text(encoding="utf-8")
+    said = written()
     for file in (WRITTEN, WRITTEN_HELD_OUT):
         texts = [part for each in json.loads(file.read_text())["data"] for part in each["paragraphs"]]
         open_ones = sum(not asked["answers"] for text in texts for asked in text["qas"])
         count = sum(len(text["qas"]) for text in texts)
-        assert f"{len(texts):,} texts with {count:,} questions, {open_ones:,} of them unanswerable" in written()
-    assert written() in MODEL_CARD.read_text(encoding="utf-8")
+        assert f"{len(texts):,} texts with {count:,} questions, {open_ones:,} of them unanswerable" in said
+    assert said in MODEL_CARD.read_text(encoding="utf-8")
     for each in folders:
         most = max(map(int, re.findall(r'"also_questions": (\d+)', (each / "manifest.json").read_text())))
-        assert f"{most:,} " in written() and f"`{each.name}`" in written()
+        assert f"{most:,} " in said and f"`{each.name}`" in said
     assert "| held-out written texts |" in MODEL_CARD.read_text(encoding="utf-8")
 
 

@@ -27,12 +27,9 @@ from qa_backends.commands.terminal import (
 )
 from qa_backends.contract import Query, valid_text
 from qa_backends.errors import InputError
-from qa_backends.reader.reader import MAX_CONTEXT_CHARS, check
+from qa_backends.reader.reader import MAX_CONTEXT_BYTES, MAX_CONTEXT_CHARS, check
 
 app = typer.Typer()
-
-MOST_BYTES = 4 * MAX_CONTEXT_CHARS + 3
-"""Of a text in UTF-8, whose characters take four at most, and three for the mark that some editors put first."""
 
 
 @app.command("list")
@@ -138,8 +135,8 @@ def _text(context: str | None, file: Path | None) -> str:
         return str(context)
     try:
         with nullcontext(sys.stdin.buffer) if str(file) == "-" else file.open("rb") as text:
-            raw = text.read(MOST_BYTES + 1)
-        if len(raw) > MOST_BYTES:
+            raw = text.read(MAX_CONTEXT_BYTES + 1)
+        if len(raw) > MAX_CONTEXT_BYTES:
             raise InputError(f"The text has more than {MAX_CONTEXT_CHARS:,} characters, the limit. Shorten it.")
         return raw.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

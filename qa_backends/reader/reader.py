@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     Follow = Callable[[int, int, float], None]
 
 MAX_CONTEXT_CHARS = 200_000
+MAX_CONTEXT_BYTES = 4 * MAX_CONTEXT_CHARS + 3
+"""Of a file with one: UTF-8 takes up to four bytes a character, and three for the mark that some editors put first."""
 MAX_QUESTION_CHARS = 2_000
 MAX_PADDING = {"cpu": 0.08, "cuda": 1.0}
 """Share of a forward call, by device. A CPU computes padding like any token: a text of 512 tokens, in windows of 384

@@ -119,12 +119,16 @@ def test_where_the_disks_bound_leaves_no_room_visitors_bring_nothing(
         catalog.adopt("somebody/other", UNWATCHED, anonymous=True)
 
 
-def test_what_others_are_fetching_is_left_when_a_visitors_download_ends(
-    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def held_half_way(hub: StandInHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A download of somebody/large tells that it goes on, and does not come to its end."""
     monkeypatch.setattr(hub_module, "TELL_EVERY_S", 0.05)
     hub.publish("somebody/large", {"config.json": b"{}", WEIGHTS: bytes(CHUNK + 5_000_000)})
     hub.held.add(WEIGHTS)
+
+
+@pytest.mark.usefixtures("held_half_way")
+def test_what_others_are_fetching_is_left_when_a_visitors_download_ends(tmp_path: Path) -> None:
     cached = tmp_path / "downloaded"
     blobs, locks = (cached / "models--somebody--large" / "blobs", cached / ".locks" / "models--somebody--large")
     for each in (blobs, locks):
@@ -169,12 +173,8 @@ def test_what_the_owner_fetched_with_a_token_is_no_visitors(hub: StandInHub, tmp
         catalog.adopt("somebody/private", UNWATCHED, anonymous=True)
 
 
-def test_a_stopped_download_of_a_visitor_leaves_nothing(
-    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hub_module, "TELL_EVERY_S", 0.05)
-    hub.publish("somebody/large", {"config.json": b"{}", WEIGHTS: bytes(CHUNK + 5_000_000)})
-    hub.held.add(WEIGHTS)
+@pytest.mark.usefixtures("held_half_way")
+def test_a_stopped_download_of_a_visitor_leaves_nothing(tmp_path: Path) -> None:
     said: list[str] = []
     watched = Progress(said.append, stopped=lambda: any("10 MB" in each for each in said))
     with pytest.raises(Cancelled):

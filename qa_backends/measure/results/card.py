@@ -197,13 +197,10 @@ def written() -> str:
     for name, source in catalog.family(CARD_FAMILY).checkpoints:
         runs = read_manifest(local_folder(source)).runs()
         shown[max(run.get("also_questions", 0) for run in runs)].append(f"`{name}`")
-    first, *later = [
-        f"{count:,} of its questions were learned by {listed(names)}" for count, names in sorted(shown.items())
-    ]
-    parts = [first, *(each.replace("of its questions were learned ", "") for each in later)]
+    parts = [f"{count:,} by {listed(names)}" for count, names in sorted(shown.items())]
     return (
-        f"Written texts: {learned}, to learn besides, and {held_out}, held out to choose by. The file has grown: the "
-        f"first {listed(parts)}."
+        f"Written texts: {learned}, to learn besides, and {held_out}, held out to choose by. The file has grown: its "
+        f"first questions were learned, {listed(parts)}."
     )
 
 

@@ -9,7 +9,7 @@ from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import local_folder
 from qa_backends.errors import InputError
-from qa_backends.measure.benchmark.contestants import ARRIVAL, EQUAL, ORDERS, SORTED
+from qa_backends.measure.benchmark.contestants import ARRIVAL, EQUAL, ORDERS, SINGLY, SORTED
 from qa_backends.measure.benchmark.plan import PIPELINE, REFERENCES, SHOWN_AT, BenchmarkPlan
 from qa_backends.measure.quality.datasets import DATA_FILES, SHIPPED, SQUAD_V2_DEV, TITLES
 from qa_backends.measure.results.card import CARD_FAMILY
@@ -29,7 +29,6 @@ EARLIER = " (earlier shapes)"
 UNSTABLE = "≈"
 """What stands before a figure that was unstable; see ``timing.statistics.unstable``."""
 SPEED_HEAD = [*(f"{length} tokens, ms" for length in LENGTHS), "times as fast as the baseline", "questions/s"]
-ONE = "one by one"
 TOOLS = ("torch", "onnxruntime-gpu", "onnxruntime")
 """The packages whose versions it shows, where they were installed."""
 
@@ -90,7 +89,7 @@ def speed_cells(own: list[BenchmarkRecord]) -> list[str]:
     return [
         *[unsteady(single[length], f"{single[length].p50_ms:.1f}") for length in LENGTHS],
         str(last.against_baseline.ratio) if last.against_baseline else "1",
-        unsteady(best, f"{best.questions_per_second:.0f} ({f'batches of {best.batch}' if best.batch > 1 else ONE})"),
+        unsteady(best, f"{best.questions_per_second:.0f} ({f'batches of {best.batch}' if best.batch > 1 else SINGLY})"),
     ]
 
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qa_backends.errors import InputError
-from qa_backends.reader.reader import MAX_CONTEXT_CHARS
+from qa_backends.reader.reader import MAX_CONTEXT_BYTES, MAX_CONTEXT_CHARS
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-MOST_BYTES = 4 * MAX_CONTEXT_CHARS + 3
-"""UTF-8 takes up to four bytes a character, and three for the mark that some editors put first."""
 
 
 def read_text(path: Path) -> str:
     """Raises InputError for a file that is longer than the page takes, or no text."""
     with path.open("rb") as file:
-        raw = file.read(MOST_BYTES + 1)
+        raw = file.read(MAX_CONTEXT_BYTES + 1)
     limit = f"the limit is {MAX_CONTEXT_CHARS:,} characters. Choose a shorter one, or paste a part of it."
-    if len(raw) > MOST_BYTES:
+    if len(raw) > MAX_CONTEXT_BYTES:
         raise InputError(f"{path.name} is too long; {limit}")
     try:
         text = raw.decode("utf-8-sig")

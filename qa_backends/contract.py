@@ -266,6 +266,8 @@ class Engine(ABC):
     8 to 14 % sooner than one by one; four take 0.1 GB less than sixteen do."""
     called_anywhere: ClassVar[tuple[str, ...]] = ()
     """Devices on which ``forward`` minds no change of threads, and is called on whichever thread asks."""
+    computes_here: ClassVar[bool] = True
+    """Whether this process does the work: that of another cannot be told from what strangers take of the machine."""
 
     @classmethod
     def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:

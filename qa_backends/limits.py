@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import math
 import os
 import shutil
 import sys
@@ -81,11 +80,11 @@ def keep_freed_memory() -> None:
 
 def thread_count() -> int:
     """Cores this process may run on, by CPU affinity, the container's quota and OMP_NUM_THREADS; the same for every
-    engine."""
+    engine. Of a quota only whole cores count: who fills more than it allows is held back, and times tell of that."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else (os.cpu_count() or 1)
     allowed, _, period = _read("cpu.max").partition(" ")
-    quota = math.ceil(int(allowed) / int(period)) if allowed.isdigit() else cores
+    quota = int(allowed) // int(period) if allowed.isdigit() else cores
     told = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
     return max(1, min(cores, quota, int(told) if told.isdigit() else cores))
 

@@ -24,7 +24,9 @@ def heavy() -> tuple[str, ...]:
     return ("gradio", "optimum", *sorted(of_engines))
 
 
-def random_bert(folder: Path, *, layers: int = 2, heads: int = 4, columns: int = 48, seed: int = 0) -> Path:
+def random_bert(
+    folder: Path, *, layers: int = 2, heads: int = 4, columns: int = 48, seed: int = 0, positions: int = 512
+) -> Path:
     """A random BERT of 32 dimensions with the embedded tokenizer, saved as a checkpoint of float32 weights."""
     import torch
     from transformers import BertConfig
@@ -40,6 +42,7 @@ def random_bert(folder: Path, *, layers: int = 2, heads: int = 4, columns: int =
         num_hidden_layers=layers,
         num_attention_heads=heads,
         intermediate_size=columns,
+        max_position_embeddings=positions,
         initializer_range=0.5,
     )
     model = architecture_of(config).model(config.to_dict(), "sdpa")

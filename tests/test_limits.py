@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 
 def test_a_containers_limits_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "cpu.max").write_text("150000 100000\n")
+    (tmp_path / "cpu.max").write_text("250000 100000\n")
     (tmp_path / "memory.max").write_text("1000000000\n")
     monkeypatch.setattr(limits, "CGROUP", tmp_path)
     monkeypatch.setattr(limits.os, "sched_getaffinity", lambda _pid: set(range(64)))
     assert limits.thread_count() == 2
     assert limits.memory_bytes("cpu") == 1_000_000_000
+    (tmp_path / "cpu.max").write_text("50000 100000\n")
+    assert limits.thread_count() == 1
     (tmp_path / "cpu.max").write_text("max 100000\n")
     assert limits.thread_count() == 64
     for told, threads in (("3", 3), ("4,2", 4), ("128", 64), ("0", 1), ("many", 64)):

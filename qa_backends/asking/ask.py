@@ -16,7 +16,7 @@ from qa_backends.contract import StageTimes, same_answer
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.timing.load import BUSY_ABOVE, LoadMeter
 from qa_backends.measure.timing.rounds import Samples, least_turns_s, settle, take_turns, turns_fit, without_wait
-from qa_backends.measure.timing.statistics import LEAST_ROUNDS
+from qa_backends.measure.timing.statistics import LEAST_ROUNDS, LOOKED_AT
 from qa_backends.progress import Progress
 from qa_backends.reader.reader import check
 from qa_backends.runtime.telling import TELL_FROM_S, roughly
@@ -76,9 +76,9 @@ class Asking:
     """All that is known of one question so far. ``status`` is empty when nothing more will come.
 
     ``busy`` is the share of this machine's cores that others took while the times that are shown were measured: during
-    the turns, or during the first answers where no turns were taken; ``None`` where the system does not tell, or it was
-    too short to tell. ``language_notice`` is a sentence where the text does not look to be in the models' language,
-    ``turns_notice`` one where the turns would have taken too long.
+    the turns, or during the first answers where no turns were taken; ``None`` where the system does not tell, it was
+    too short, or a backend computes in another process. ``language_notice`` is a sentence where the text does not look
+    to be in the models' language, ``turns_notice`` one where there are no turns to go by, or too few.
     """
 
     query: Query
@@ -201,11 +201,15 @@ def ask(
             place = f"{number} of {len(asked)}: " if len(asked) > 1 else ""
             _noting(outcome, lambda each: _first_answer(turn, state, each, prepared, meter))
         place = ""
-        state.busy = meter.share()
+        state.busy = _taken(state, meter)
         if seconds > 0 and state.answered:
             _take_turns(turn, state, prepared, seconds)
     tell("")
     return state
+
+
+def _taken(state: Asking, meter: LoadMeter) -> float | None:
+    return meter.share() if all(each.backend.engine_class.computes_here for each in state.answered) else None
 
 
 def _noting(outcome: Outcome, work: Callable[[Outcome], object]) -> None:
@@ -250,13 +254,15 @@ def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -
 
     Where even the fewest turns would take longer than ``seconds``, the first readings are left as they are.
     """
-    compared = _fitting(turn, state)
+    compared, beyond = _fitting(turn, state)
     first = [each.reading.times for each in compared if each.reading]
     one_each_s = sum(each.forward_s + each.decode_s for each in first)  # a turn does not tokenise again
     if not turns_fit(one_each_s, len(first), seconds):
         needed = roughly(least_turns_s(one_each_s, len(first)))
         state.turns_notice = f"One reading of each: turns that tell more take {needed}, and {seconds:.0f} s were given."
         return
+    for each in beyond:
+        each.notices = (DOES_NOT_FIT,)
     compared = _loaded(turn, state, compared)
     turn.progress.say(f"Taking turns to compare speeds, for at most {seconds:.0f} s …")
     tokenise_s = _tokenise_s(turn, state)
@@ -268,13 +274,18 @@ def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -
             meter.stop()  # whoever draws this, draws on the same cores
             state.samples = samples
             if len(samples.blocks) >= LEAST_ROUNDS:  # before that, the first readings are what is shown
-                state.busy = meter.share()
+                state.busy = _taken(state, meter)
             turn.progress.say(_turns_so_far(samples, seconds))
             if samples.spent_s >= min(seconds, LEAST_LIVE_SECONDS) and _known_well(state):
                 break
             meter.start()
     except QAError:
         state.samples, state.busy = Samples(), of_first  # one of a round is missing: left are the first readings
+        state.turns_notice = "One reading of each: a backend failed while they took turns."
+        return
+    if runs and len(state.samples.blocks) < LEAST_ROUNDS:
+        needed = f"{LEAST_ROUNDS} rounds did not fit into {seconds:.0f} s"
+        state.turns_notice = f"One reading of each: turns were slower than the first answers, and {needed}."
 
 
 def _tokenise_s(turn: Turn, state: Asking) -> float:
@@ -295,23 +306,24 @@ def _turns_so_far(samples: Samples, seconds: float) -> str:
 
 def _known_well(state: Asking) -> bool:
     """Whether more turns would not say more: the fastest one's interval is narrow, or there is nothing to compare."""
+    rounds = len(state.samples.blocks)
     if state.baseline is None or len(state.samples.times) < 2:
-        return len(state.samples.blocks) >= LEAST_ROUNDS
-    fastest = state.fastest()
+        return rounds >= LEAST_ROUNDS
+    fastest = state.fastest() if rounds in LOOKED_AT else None
     return fastest is not None and fastest[1].narrow
 
 
-def _fitting(turn: Turn, state: Asking) -> list[Outcome]:
-    """Those that fit into the device's memory together, the baseline before all, without which there is no ratio.
+def _fitting(turn: Turn, state: Asking) -> tuple[list[Outcome], list[Outcome]]:
+    """Those that fit into the device's memory together, the baseline before all, without which there is no ratio; and
+    the others.
 
     Turns that reload a model each time would leave no time to measure in.
     """
     candidates = sorted(state.answered, key=lambda each: each is not state.baseline)
     sizes = [turn.runtime.size_of(state.family, each.backend, turn.device) for each in candidates]
     fit = turn.runtime.fitting(sizes, turn.device)
-    for each in (each for each, fits in zip(candidates, fit, strict=True) if not fits):
-        each.notices = (DOES_NOT_FIT,)
-    return [each for each, fits in zip(candidates, fit, strict=True) if fits]
+    compared = [each for each, fits in zip(candidates, fit, strict=True) if fits]
+    return compared, [each for each, fits in zip(candidates, fit, strict=True) if not fits]
 
 
 def _loaded(turn: Turn, state: Asking, outcomes: list[Outcome]) -> list[Outcome]:

@@ -130,8 +130,8 @@ class Backend:
     @property
     def runs_on(self) -> tuple[str, ...]:
         """Devices it can use, if they are there."""
-        able = self.engine_class.devices
-        return tuple(device for device in able if not self.devices or device in self.devices)
+        limits = [each.devices for each in chain_of(self.artefact)] + [self.devices] * bool(self.devices)
+        return tuple(device for device in self.engine_class.devices if all(device in each for each in limits))
 
     @property
     def portable(self) -> bool:

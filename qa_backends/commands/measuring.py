@@ -80,7 +80,8 @@ def evaluate(
         ran = runtime.get(of, chosen, task.device).ran
     with bar("questions", len(questions)) as advance:
         answers = scoring.through(runtime, of, chosen, task.device, watched)
-        scored, seconds = scoring.evaluate(answers, questions, lambda done, _of: advance(done))
+        here = chosen.engine_class.computes_here
+        scored, seconds = scoring.evaluate(answers, questions, lambda done, _of: advance(done), here=here)
     record = quality_record(task, chosen, ran, scoring.figures(scored, seconds, baseline, unrounded))
     if predictions:
         write_whole(predictions, json.dumps(scoring.answers_by_id(scored), ensure_ascii=False) + "\n")

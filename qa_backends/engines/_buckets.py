@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qa_backends.checkpoints.architectures import LENGTHS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TOKENS = 32
+TOKENS = LENGTHS
 """Lengths are padded to a multiple of so many."""
 POSITIONS = 512
-"""Of most models; those that number fewer read windows of fewer tokens."""
+"""Of most models; those that number fewer read windows of fewer tokens, and of a multiple of ``TOKENS``."""
 
 
 def padded(

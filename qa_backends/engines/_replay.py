@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qa_backends.contract import SpanLogits
-from qa_backends.engines._buckets import POSITIONS, padded
+from qa_backends.engines._buckets import POSITIONS, TOKENS, padded
 from qa_backends.engines._onnx import OUTPUTS
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST = 24
 """Recordings that are kept; each holds its activations' memory. Shapes beyond these run as if there were none."""
+MOST_BATCHES = MOST - POSITIONS // TOKENS
+"""Of several windows: all lengths of a single one find room, whatever batches came before."""
 NOT_RECORDED = -1
 """As a recording's number: onnxruntime neither records nor replays."""
 
@@ -70,7 +72,9 @@ class Replay:
         for name, value in zip(OUTPUTS, outputs, strict=True):
             binding.bind_ortvalue_output(name, value)
         options = onnxruntime.RunOptions()
-        number = len(self._recorded) + 1 if len(self._recorded) < MOST else NOT_RECORDED
+        batches = sum(windows > 1 for windows, _ in self._recorded)
+        full = len(self._recorded) == MOST or (shape[0] > 1 and batches == MOST_BATCHES)
+        number = NOT_RECORDED if full else len(self._recorded) + 1
         options.add_run_config_entry("gpu_graph_id", str(number))
         bound = _Bound(inputs, outputs, binding, options)
         if number != NOT_RECORDED:

@@ -90,14 +90,22 @@ class OnnxRuntime(Engine):
         graph = _refitted(artefact) if self._refitted else str(artefact / FILE)
         providers = self._providers(artefact, device)
         try:
-            self._session: onnxruntime.InferenceSession | None = onnxruntime.InferenceSession(graph, options, providers)
+            # Without its fallback to the CPU, which would hide why a GPU could not be used.
+            self._session: onnxruntime.InferenceSession | None = onnxruntime.InferenceSession(
+                graph, options, providers, enable_fallback=0
+            )
         except Exception as error:  # ONNX Runtime raises one class per status, all derived from Exception alone
             raise ArtefactError(f"ONNX Runtime cannot load {artefact.name}: {error}") from error
         self._provider = self._session.get_providers()[0]
         self._check_provider(device)
         self._device = device
-        stored = "FP16" if self._tensorrt else self._manifest.precision
-        self._precision = "FP32" if self._stored_fp16 and self._refitted else stored
+        self._note, self._precision = "", "FP16" if self._tensorrt else self._manifest.precision
+        if self._stored_fp16 and self._refitted:
+            self._note = "weights stored as FP16, computed in FP32: this CPU path has no FP16 arithmetic"
+        elif self._manifest.precision == "INT8" and device == "cuda":
+            self._note = "weights stored as INT8, computed in FP32: ONNX Runtime multiplies INT8 on CPUs alone"
+        if self._note:
+            self._precision = "FP32"
         self._inputs = [each.name for each in self._session.get_inputs()]
         self._replay = Replay(self._session, device) if "replay" in self.chosen else None
 
@@ -155,9 +163,6 @@ class OnnxRuntime(Engine):
         import torch
 
         assert self._session is not None
-        notes: tuple[str, ...] = ()
-        if self._stored_fp16 and self._precision == "FP32":
-            notes = ("weights stored as FP16, computed in FP32: this CPU path has no FP16 arithmetic",)
         return Ran(
             device=torch.cuda.get_device_name() if self._device == "cuda" else "CPU",
             provider=f"ONNX Runtime {self._provider.removesuffix('ExecutionProvider')}",
@@ -170,7 +175,7 @@ class OnnxRuntime(Engine):
             },
             file_hash=self._hash,
             versions=versions_of(self.packages),
-            notes=notes,
+            notes=(self._note,) if self._note else (),
         )
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,6 +23,9 @@ COMPILERS = ("c++", "g++", "clang++", "cl")
 """What PyTorch's code generator looks for on a CPU (torch._inductor.cpp_builder)."""
 COMPILED = ((2, 48), (1, 48))
 """One program for batches of any size and length, and one for single windows: PyTorch compiles a size of 1 apart."""
+UNTIL_RECORDED = 2
+"""Calls of a new shape on a GPU before it is replayed: one as it is, one that is recorded (torch._inductor
+.cudagraph_trees)."""
 
 
 class TorchCompile(TorchEngine):
@@ -34,7 +38,9 @@ class TorchCompile(TorchEngine):
 
     @classmethod
     def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:
-        if device == "cuda" or any(map(shutil.which, COMPILERS)):
+        if device == "cuda" and importlib.util.find_spec("triton") is None:
+            return "torch.compile needs Triton on a GPU, and it is not here.", "Install PyTorch's CUDA build for Linux."
+        if any(map(shutil.which, COMPILERS)):
             return None
         return "torch.compile needs a C++ compiler, and there is none here.", "Install one: apt-get install g++"
 
@@ -43,6 +49,7 @@ class TorchCompile(TorchEngine):
         from torch._inductor.runtime.cache_dir_utils import cache_dir
 
         self._positions = architecture_of(model.config).max_tokens(model.config.to_dict())
+        self._recorded: set[tuple[int, ...]] = set()
         try:
             return self._compiled(model)
         except BackendCompilerFailed as error:
@@ -64,8 +71,14 @@ class TorchCompile(TorchEngine):
         return compiled
 
     def forward(self, windows: Windows) -> SpanLogits:
-        """On a GPU every shape is recorded as a graph of its own, so lengths are few there."""
+        """On a GPU every shape is recorded as a graph of its own, so lengths are few there; at its first call, so that
+        the second, which is shown as a warm one, is replayed."""
         if self._device.type == "cpu":
             return super().forward(windows)
-        found = self._logits(padded(windows.inputs(self._inputs), self._positions))
+        feeds = padded(windows.inputs(self._inputs), self._positions)
+        if (shape := next(iter(feeds.values())).shape) not in self._recorded:
+            for _ in range(UNTIL_RECORDED):
+                self._logits(feeds)
+            self._recorded.add(shape)
+        found = self._logits(feeds)
         return SpanLogits(found.start[:, : windows.seq_len], found.end[:, : windows.seq_len], computed=found.shape)

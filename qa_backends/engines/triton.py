@@ -56,6 +56,7 @@ class Triton(Engine):
     packages: ClassVar = ("tritonclient", "geventhttpclient", "grpc")
     install: ClassVar = "pip install '.[triton]'"
     reads: ClassVar = ("onnx", "onnx-microsoft", "onnx-dynamic", "onnx-qdq")
+    computes_here: ClassVar = False
 
     @classmethod
     def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:

@@ -44,12 +44,14 @@ class NeverReady(QAError):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a server takes on: questions accepted and not answered yet, seconds that one request may take, and
-    characters of texts whose tokens each backend keeps for the next question about them."""
+    """What a server takes on: questions accepted and not answered yet, seconds that one request may take, characters
+    of texts whose tokens each backend keeps for the next question about them, and characters of the questions accepted
+    and their texts: room for any one request, of 64 queries about the longest texts, and for some others beside it."""
 
     accepted: int = 256
     seconds: float = 30.0
     kept_chars: int = 2_000_000
+    accepted_chars: int = 16_000_000
 
 
 @dataclass(slots=True)
@@ -78,6 +80,7 @@ class Service:
     bounds: Bounds
     metrics: Metrics
     _accepted: int = 0
+    _accepted_chars: int = 0
     _over: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
@@ -123,7 +126,7 @@ class Service:
         refused = [each for each in map(_refusal, queries) if each]
         if len(refused) == len(queries):  # what nobody can answer waits for nothing
             return [*refused]
-        with self._accepting(len(queries)):
+        with self._accepting(len(queries), sum(len(each.question) + len(each.context) for each in queries)):
             waiting = deque(queries)
             try:
                 prepared = await asyncio.to_thread(self._tokenised, place.asked, waiting)
@@ -134,7 +137,7 @@ class Service:
             return [each if isinstance(each, QAError) else _paired(next(answers), each) for each in prepared]
 
     @contextmanager
-    def _accepting(self, count: int) -> Iterator[None]:
+    def _accepting(self, count: int, chars: int) -> Iterator[None]:
         """Runs on the event loop alone, so that counting needs no lock."""
         if count > self.bounds.accepted:
             raise InputError(
@@ -142,11 +145,15 @@ class Service:
             )
         if self._accepted + count > self.bounds.accepted:
             raise Full(f"{self._accepted} questions are waiting already. Ask again in a moment.")
+        if self._accepted_chars + chars > self.bounds.accepted_chars:
+            raise Full("Questions about too much text are waiting already. Ask again in a moment.")
         self._accepted += count
+        self._accepted_chars += chars
         try:
             yield
         finally:
             self._accepted -= count
+            self._accepted_chars -= chars
 
     def _tokenised(self, asked: Together, waiting: deque[Query]) -> list[Prepared | InputError]:
         """In a thread, which goes on when the request is over: then nothing is ``waiting`` any more."""

@@ -75,6 +75,7 @@ def test_an_engine_that_dies_between_turns_loses_its_card_only(
     found = ask(runtime, small_family, PACED, QUERY, "cpu", seconds=1)
     assert found.outcomes[0].reading is not None and found.busy == 0.1, "of the first readings, which are shown"
     assert "lost the device" in str(found.outcomes[1].error)
+    assert found.turns_notice == "One reading of each: a backend failed while they took turns."
     assert found.outcomes[1].answer is None, "who failed has no answer, though it gave one"
 
 

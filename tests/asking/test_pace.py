@@ -95,6 +95,20 @@ def test_where_turns_would_take_too_long_it_is_said_how_long(small_family: Famil
     )
 
 
+def test_where_a_machine_slows_down_in_its_turns_it_is_said_that_they_were_too_few(
+    small_family: Family, add_engine: AddFile
+) -> None:
+    pace = paced(add_engine, window_s=0.01)
+
+    def slowing(state: Asking) -> None:
+        if state.status.startswith("Taking turns"):
+            pace.window_s = 0.3
+
+    found = ask(Runtime(), small_family, PACED, QUERY, "cpu", seconds=1.5, emit=slowing)
+    assert len(found.samples.blocks) < 5
+    assert "One reading of each: turns were slower than the first answers" in comparison_of(found).notice
+
+
 def test_an_answer_that_took_long_is_shown_before_it_is_timed(small_family: Family, add_engine: AddFile) -> None:
     paced(add_engine, window_s=0.1, cold_s=1.1)
     found, steps = asked(small_family, seconds=0, backends=PACED[1:])

@@ -18,7 +18,7 @@ from qa_backends.artefacts.build import build
 from qa_backends.catalog import Backend
 from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.contract import Query
-from qa_backends.engines._buckets import TOKENS
+from qa_backends.engines._buckets import POSITIONS, TOKENS
 from qa_backends.engines._replay import MOST, Replay
 from qa_backends.engines.deepspeed import AT_ONCE, DeepSpeed
 from qa_backends.engines.onnxruntime import OnnxRuntime
@@ -91,10 +91,12 @@ class TestReplay:
 
         monkeypatch.setattr(onnxruntime, "RunOptions", Options)
         replay, feeds = Replay(session, "cpu"), self.feeds(session, 1)
-        for length in range(TOKENS, TOKENS * MOST + 1, TOKENS):
-            replay.run({name: np.resize(each, (1, min(length, 500))) for name, each in feeds.items()})
         for count in range(2, 30):
             replay.run({name: np.resize(each, (count, 8)) for name, each in feeds.items()})
+        of_batches = numbers.count("-1")
+        for length in range(TOKENS, POSITIONS + 1, TOKENS):
+            replay.run({name: np.resize(each, (1, length)) for name, each in feeds.items()})
+        assert numbers.count("-1") == of_batches, "a single window is recorded, however many batches came before"
         recorded = [each for each in numbers if each != "-1"]
         assert recorded == [str(number) for number in range(1, MOST + 1)]
         assert numbers.count("-1") > 0
@@ -106,7 +108,7 @@ class TestOnnxRuntimeOptions:
         """The providers that sessions are asked for; all there is is the CPU's."""
         found: list[Any] = []
 
-        def session(_graph: object, _options: object, providers: list[Any]) -> SimpleNamespace:
+        def session(_graph: object, _options: object, providers: list[Any], **_: object) -> SimpleNamespace:
             found[:] = providers
             return SimpleNamespace(get_providers=lambda: ["CPUExecutionProvider"])
 

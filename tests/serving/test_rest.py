@@ -264,6 +264,20 @@ def test_a_full_queue_is_said_with_when_to_come_again(mood: Mood, small_family: 
         assert ask(client, QUERY, QUERY, QUERY).status_code == 200
 
 
+def test_texts_that_wait_are_bounded_together(mood: Mood, small_family: Family) -> None:
+    with serving(Runtime(), small_family, [MOODY], bounds=Bounds(accepted_chars=3 * len(QUESTION + TEXT))) as client:
+        mood.let.clear()
+        waiting = in_background(client)
+        until(lambda: len(mood.forwards) > 1)
+        full = ask(client, QUERY, QUERY, QUERY)
+        assert full.status_code == 503 and full.headers["retry-after"] == "1" and "too much text" in problem(full)
+        waiting += in_background(client)
+        mood.let.set()
+        for each in waiting:
+            each.join(PATIENCE_S)
+        assert ask(client, QUERY, QUERY, QUERY).status_code == 200
+
+
 def test_a_request_that_takes_too_long_is_ended(mood: Mood, small_family: Family) -> None:
     with serving(Runtime(), small_family, [MOODY], bounds=Bounds(seconds=0.3)) as client:
         mood.let.clear()

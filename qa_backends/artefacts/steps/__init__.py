@@ -73,6 +73,8 @@ class Step:
     precision_of: Callable[[Path], str]
     fused_ops: Callable[[Path], dict[str, int]] = _no_fused_ops
     compared_on: tuple[str, ...] = ("cpu",)
+    devices: tuple[str, ...] = ("cuda", "cpu")
+    """Where what it makes can run: an engine may know its operators on one device alone."""
     fuses: bool = False
     """Whether it wants a kind of model that onnxruntime's optimiser knows, see ``Architecture.fusion``."""
     scaled_by_batch: bool = False

@@ -38,6 +38,7 @@ STEP = Step(
     opened_by="onnxruntime",
     make=make,
     precision_of=precision_of,
+    devices=("cpu",),  # of its operators ONNX Runtime has none for CUDA, and would copy to the CPU and back at each
     scaled_by_batch=True,
     settings={
         "calibration": file_hash(CALIBRATION),

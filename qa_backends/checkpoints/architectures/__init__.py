@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SEGMENTS = "token_type_ids"
 INPUTS = ("input_ids", "attention_mask", SEGMENTS)
+LENGTHS = 32
+"""What engines that prepare for each length pad windows to multiples of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +139,10 @@ class Architecture:
         return int(config["max_position_embeddings"]) - self.first_position
 
     def reads(self, config: Mapping[str, Any]) -> ReaderSettings:
-        """How its texts are cut: as everybody's, or shorter where it reads less at once."""
+        """How its texts are cut: as everybody's, or shorter where it reads less at once: then still a multiple of
+        ``LENGTHS``, since engines that prepare for each length pad to one, which must not be beyond its positions."""
         limit = min(DEFAULT_SETTINGS.max_seq_len, self.max_tokens(config))
+        limit = limit // LENGTHS * LENGTHS or limit
         return ReaderSettings(
             max_seq_len=limit,
             stride=min(DEFAULT_SETTINGS.stride, limit // 3),

@@ -140,7 +140,7 @@ class _Evaluating:
                 ran = self._runtime.get(task.family, backend, task.device, turn.progress).ran
             self._progress.say(f"{backend.title}: reading the first questions …")
             answers = scoring.through(self._runtime, task.family, backend, task.device, self._progress)
-            scored, seconds = scoring.evaluate(answers, self._questions, done)
+            scored, seconds = scoring.evaluate(answers, self._questions, done, here=backend.engine_class.computes_here)
         except QAError as error:
             self.state.left_out.append(LeftOut(backend.name, "", str(error)))
             self.state.done = before + len(self._questions)

@@ -81,12 +81,13 @@ def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[
 
 
 def evaluate(
-    answer_all: AnswerAll, questions: Sequence[Question], done: Done = lambda _done, _of: None
+    answer_all: AnswerAll, questions: Sequence[Question], done: Done = lambda _done, _of: None, *, here: bool = True
 ) -> tuple[list[Scored], float | None]:
     """Answers every question at the reader's threshold and scores it as the official SQuAD 2.0 script does.
 
     Returns the scored questions, in their order, and the seconds of work; ``None`` for these where others took so much
-    of the machine that they tell nothing. What ``done`` raises ends it.
+    of the machine that they tell nothing, as far as the work is this process's (``here``). What ``done`` raises ends
+    it.
     """
     meter = LoadMeter()
     meter.start()
@@ -101,7 +102,7 @@ def evaluate(
         at_once = max(1, int(TURN_S * len(part) / took))
         done(len(scored), len(questions))
     meter.stop()
-    taken = meter.share()
+    taken = meter.share() if here else None
     return scored, None if taken is not None and taken > BUSY_ABOVE else seconds
 
 

@@ -66,7 +66,10 @@ class AnswerCheck:
         self._runtime.make_ready(wish.of, plain, wish.device, self._progress)
         candidate.agreement = scoring.agreement(scored, _texts(self._scored(plain.name)))
         if candidate.agreement < 100 * LEAST_AGREEMENT:
-            raise QAError(f"Only {candidate.agreement:.0f} % of its answers here are those of its weights in PyTorch.")
+            raise QAError(
+                f"Only {candidate.agreement:.1f} % of its answers here are those of its weights in PyTorch, where "
+                f"{LEAST_AGREEMENT:.0%} are needed."
+            )
 
     def _scored(self, name: str) -> list[Scored]:
         """A backend's answers, asked for once."""

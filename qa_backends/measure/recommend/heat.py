@@ -69,8 +69,11 @@ class Heat:
         return self.samples.compute_s(_key(name, tokens))
 
 
-def heat(turn: Turn, contestants: Sequence[Contestant], asked: Asked, seconds: float) -> Iterator[Heat]:
+def heat(
+    turn: Turn, contestants: Sequence[Contestant], asked: Asked, seconds: float, *, one_each_s: float = 0.0
+) -> Iterator[Heat]:
     """What there is after every whole round, for at most about ``seconds``; nothing where five rounds do not fit.
+    ``one_each_s`` as in ``take_turns``.
 
     Raises:
         ContestantFailedError: one of them failed; the others can start again without it.
@@ -81,7 +84,7 @@ def heat(turn: Turn, contestants: Sequence[Contestant], asked: Asked, seconds: f
         for each in contestants
         for tokens, queries in asked.items()
     }
-    for samples in take_turns(runs, seconds=seconds, warm_up_share=WARM_UP_SHARE):
+    for samples in take_turns(runs, seconds=seconds, one_each_s=one_each_s, warm_up_share=WARM_UP_SHARE):
         yield Heat(samples, tuple(asked))
 
 

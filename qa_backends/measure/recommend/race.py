@@ -12,7 +12,7 @@ from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.recommend.heat import heat, reading
 from qa_backends.measure.timing.rounds import settle, turns_fit
-from qa_backends.measure.timing.statistics import LEAST_ROUNDS
+from qa_backends.measure.timing.statistics import LEAST_ROUNDS, LOOKED_AT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,12 +27,8 @@ TOO_SLOW = 2.0
 """Who takes so many times as long as the best, in the better of two warm readings, needs no interval to be out."""
 SIFTING_SHARE = 0.4
 """Of the race's time, at most, for the heat of all who are left after that; the rest is for the last one."""
-SIFTING_ROUNDS = 2 * LEAST_ROUNDS
-"""Of so few rounds as five, one in sixteen lean one way throughout for nothing."""
 LEAST_GAIN = 1.02
 """What is within 2 % of the fastest is as fast: nobody decides by less, and a machine's own pace drifts by more."""
-LOOKED_AT = frozenset(LEAST_ROUNDS * 2**power for power in range(12))
-"""Rounds after which the last heat may end early."""
 HEATS = 3
 """Steps of the race: the readings, the sifting, the last heat."""
 
@@ -61,9 +57,9 @@ class Race:
         self._fit_together()
         self._search.done += 1
         if len(self._search.left) > 1:
-            self._heat("Sifting", SIFTING_SHARE * self._left_s, lambda found: found.rounds >= SIFTING_ROUNDS)
+            self._heat("Sifting", SIFTING_SHARE * self._left_s, lambda found: found.rounds in LOOKED_AT)
         self._search.done += 1
-        last = self._heat("Last heat", self._left_s, self._parted, reference=True)
+        last = self._heat("Last heat", self._left_s, self._parted, last=True)
         if last is not None:
             self._choose(last)
 
@@ -112,14 +108,15 @@ class Race:
             if not fits:
                 each.lose_to(quickest[0], "Its weights do not fit into the memory budget beside those of quicker ones.")
 
-    def _heat(
-        self, what: str, seconds: float, enough: Callable[[Heat], bool], *, reference: bool = False
-    ) -> Heat | None:
-        """Ends when ``enough`` says so, or after ``seconds``, and drops who is surely slower; ``None``: all are out.
+    def _heat(self, what: str, seconds: float, enough: Callable[[Heat], bool], *, last: bool = False) -> Heat | None:
+        """Ends when ``enough`` says so, or after ``seconds``, and drops who is surely slower; ``None``: all are out, or
+        five rounds of all do not fit and another heat comes, which has more time.
 
-        It begins again without whoever fails, and, where five rounds do not fit, without the reference, then without
-        the slowest. Raises InputError where they do not fit even for one.
+        It begins again without whoever fails, and the ``last`` one, where five rounds do not fit, without the
+        reference, which only that one has, then without the slowest. Raises InputError where they do not fit even for
+        one.
         """
+        reference = last
         while self._search.left:
             contestants = self._line_up(reference=reference)
             try:
@@ -136,6 +133,8 @@ class Race:
             if found is not None:
                 self._left_s -= min(self._left_s, found.samples.spent_s)
                 return found
+            if not last:
+                return None
             if not reference:
                 self._drop_slowest(seconds)
             reference = False
@@ -170,7 +169,7 @@ class Race:
         self._search.left_s = 0.0
         self._progress.say(f"{what}: {len(contestants)} warm up …")
         found: Heat | None = None
-        for found in heat(turn, contestants, self._asked, seconds):
+        for found in heat(turn, contestants, self._asked, seconds, one_each_s=self._one_each_s(contestants)):
             self._search.left_s = max(0.0, self._left_s - found.samples.spent_s)
             for candidate in self._search.left:
                 candidate.ms, candidate.turns = found.p50_ms(candidate.name), found.runs
@@ -178,6 +177,11 @@ class Race:
             if found.rounds >= LEAST_ROUNDS and enough(found):
                 break
         return found if found and found.rounds >= LEAST_ROUNDS else None
+
+    def _one_each_s(self, contestants: Sequence[Contestant]) -> float:
+        """Of a run of each at each length, by what is known of them; 0 with the pipeline, which had no reading."""
+        candidates = [self._search.candidate(each.name) for each in contestants if each.name != PIPELINE]
+        return sum(each.whole_ms for each in candidates) / 1000 if len(candidates) == len(contestants) else 0.0
 
     def _drop_slower(self, found: Heat) -> None:
         """Whoever is surely slower than the fastest."""
@@ -200,10 +204,7 @@ class Race:
         slowest.lose_to(others[0], f"There was no time to race it; it takes about {times:.1f} times as long.")
 
     def _parted(self, found: Heat) -> bool:
-        """Whether every interval says what it can: nobody else as fast, and the figure against the pipeline narrow.
-
-        Looked at only when the rounds have doubled: who looks after each one stops at the first lucky interval.
-        """
+        """Whether every interval says what it can: nobody else as fast, and the figure against the pipeline narrow."""
         if found.rounds not in LOOKED_AT:
             return False
         fastest, *rivals = self._search.quickest

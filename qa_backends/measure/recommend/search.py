@@ -197,7 +197,10 @@ def _tie(search: Search, best: Candidate) -> str:
     if all(best.lighter_than(each) for each in others):
         why = "it takes less memory"
     elif any(each.lighter_than(best) for each in others):
-        why = "it is the fastest by its median, and more seconds may tell whether one that takes less memory is as fast"
+        first = best is search.quickest[0]
+        reason = "is the fastest by its median" if first else "takes less memory than the fastest"
+        less = "less memory" if first else "still less"
+        why = f"it {reason}, and more seconds may tell whether one that takes {less} is as fast"
     else:
         why = "no other takes clearly less memory"
     return f"It is a tie with {named}, which may be within 2 %, {best.turns} turns of each; {why}."

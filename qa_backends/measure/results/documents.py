@@ -10,7 +10,7 @@ from qa_backends.measure.results.document import markdown, with_table
 from qa_backends.measure.results.files import read_benchmark, read_long_texts, read_overhead
 from qa_backends.measure.results.long_texts import long_texts_table
 from qa_backends.measure.results.processors import ELSEWHERE, table_elsewhere
-from qa_backends.measure.results.report import UNSTABLE, of_earlier_weights, table, unstable_of, unsteady
+from qa_backends.measure.results.report import UNSTABLE, of_earlier_weights, ratio_of, table, unstable_of, unsteady
 from qa_backends.measure.results.shipped import benchmark_in
 from qa_backends.measure.results.summary import summary
 from qa_backends.paths import ASSETS, BENCHMARK, LADDER, LONG_TEXTS, MODELS, OVERHEAD, THROUGHPUT
@@ -65,16 +65,16 @@ def published_table(benchmark: Benchmark) -> str:
         if ours:
             cells += [
                 unsteady(ours, f"{ours.p50_ms:.0f}"),
-                str(ours.against_baseline.ratio) if ours.against_baseline else "1",
+                ratio_of(ours),
             ]
         lines.append(cells if ours else [*cells, "not measured", ""])
     records = benchmark.rows
     return (
         f"{markdown(head, lines)}\n\nOurs: whole answers, tokenising and decoding included, one at a time, on "
         f"{benchmark.machine.sentence(records[0].device)}; ratios of medians with 95 % intervals. "
-        f"{unstable_of(benchmark)} measurements were unstable, and {UNSTABLE} stands before them. The weights are "
-        "random: times depend on the shapes alone, and nothing is said of what they answer. The hardware differs, "
-        "and the precision may: compare the steps, not the milliseconds."
+        f"{unstable_of(benchmark)} measurements were unstable; {UNSTABLE} stands before those that are shown. The "
+        "weights are random: times depend on the shapes alone, and nothing is said of what they answer. The hardware "
+        "differs, and the precision may: compare the steps, not the milliseconds."
     )
 
 
@@ -93,7 +93,7 @@ def throughput_table(benchmark: Benchmark) -> str:
                 f"{each.step:.2f}" if each.step else "",
                 f"`{theirs.backend}`",
                 unsteady(ours, f"{ours.questions_per_second:.0f}"),
-                str(ours.against_baseline.ratio) if ours.against_baseline else "1",
+                ratio_of(ours),
             ]
         )
     where = benchmark.machine.sentence(benchmark.rows[0].device)

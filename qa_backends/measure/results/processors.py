@@ -17,6 +17,7 @@ from qa_backends.measure.results.document import lacking, markdown, unbroken
 from qa_backends.measure.results.report import (
     EARLIER,
     SPEED_HEAD,
+    UNSTABLE,
     fastest_of,
     named,
     of_earlier_weights,
@@ -103,7 +104,8 @@ def _times_the_pipeline(
         raise lacking(f"a backend and the pipeline at {tokens or 'mixed'} tokens")
     best, theirs = (max(of, key=_pace) for of in (able, pipelines))
     ratio = in_turns(theirs, best, among=len(able))
-    return f"{unbroken(str(ratio or f'{_pace(best) / _pace(theirs):.1f}×'))}<br>{named(best)}"
+    shown = unbroken(str(ratio or f"{_pace(best) / _pace(theirs):.1f}×"))
+    return f"{UNSTABLE if best.unstable or theirs.unstable else ''}{shown}<br>{named(best)}"
 
 
 def _pace(record: BenchmarkRecord) -> float:

@@ -88,7 +88,7 @@ def speed_cells(own: list[BenchmarkRecord]) -> list[str]:
         best = single[SHOWN_AT]
     return [
         *[unsteady(single[length], f"{single[length].p50_ms:.1f}") for length in LENGTHS],
-        str(last.against_baseline.ratio) if last.against_baseline else "1",
+        ratio_of(last),
         unsteady(best, f"{best.questions_per_second:.0f} ({f'batches of {best.batch}' if best.batch > 1 else SINGLY})"),
     ]
 
@@ -102,6 +102,14 @@ def _asked_singly(record: BenchmarkRecord) -> bool:
 def unsteady(record: BenchmarkRecord, figure: str) -> str:
     """A figure of the record, marked where it was unstable."""
     return f"{UNSTABLE if record.unstable else ''}{figure}"
+
+
+def ratio_of(record: BenchmarkRecord) -> str:
+    """How many times as fast as the baseline it is; of a tie the interval says how surely."""
+    if record.against_baseline is None:
+        return "1"
+    ratio = record.against_baseline.ratio
+    return str(ratio) if ratio.tie else unsteady(record, str(ratio))
 
 
 def named(record: BenchmarkRecord | LongText) -> str:
@@ -137,7 +145,7 @@ def fastest_of(benchmark: Benchmark) -> str:
     return (
         f"On {benchmark.machine.sentence(best.device)}, {named(best)} has the lowest median at {SHOWN_AT} tokens, "
         f"{best.p50_ms:.1f} ms, where transformers' pipeline takes {pipelines[0].p50_ms:.1f} ms. {_mixed(benchmark)}"
-        f"{unstable_of(benchmark)} measurements were unstable, and {UNSTABLE} stands before them in the table"
+        f"{unstable_of(benchmark)} measurements were unstable; {UNSTABLE} stands before those that the table shows"
         f"{_absent(benchmark)}."
     )
 
@@ -192,7 +200,7 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
         f"Measured on {machine.sentence(records[0].device)}; {', '.join(tools)}. "
         f"By itself and beside the others the medians differ most for `{furthest.name}`: "
         f"{furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
-        f"{unstable_of(benchmark)} measurements were unstable, and {UNSTABLE} stands before them in the table."
+        f"{unstable_of(benchmark)} measurements were unstable; {UNSTABLE} stands before those that the table shows."
         f"{of_earlier_weights(benchmark.rows)}",
         _mixed(benchmark).strip(),
     ]

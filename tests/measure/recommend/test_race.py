@@ -8,6 +8,7 @@ import pytest
 from measure.invented import MACHINE
 
 from qa_backends.contract import StageTimes
+from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.recommend.heat import Heat
 from qa_backends.measure.recommend.race import Race
@@ -79,6 +80,19 @@ def test_who_is_surely_slower_is_out_and_what_is_within_two_percent_is_as_fast(
         assert other.out == "It takes 1.02× [1.02–1.02] as long as Fastest, 10 turns of each."
 
 
+def test_only_the_last_heat_leaves_anybody_out_for_want_of_time(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    race, search = race_of(runtime, heat_of(steady(fastest=10.0, other=20.0)), ["fastest", "other"])
+    monkeypatch.setattr(race, "_line_up", lambda **_: [])
+    monkeypatch.setattr(race, "_take_turns", lambda *_: None)
+    assert race._heat("Sifting", 1.0, lambda _: True) is None
+    assert [each.name for each in search.left] == ["fastest", "other"]
+    with pytest.raises(InputError, match="Five turns of Fastest alone do not fit into 2 s"):
+        race._heat("Last heat", 2.0, lambda _: True, last=True)
+    assert "There was no time to race it" in search.candidate("other").out
+
+
 def test_who_looks_slower_only_because_many_race_is_not_out(runtime: Runtime) -> None:
     found = heat_of(MANY)
     for names, out in ((["fastest", "lucky"], True), (list(MANY), False)):
@@ -89,7 +103,7 @@ def test_who_looks_slower_only_because_many_race_is_not_out(runtime: Runtime) ->
         assert race._parted(found) is out
 
 
-@pytest.mark.parametrize(("rounds", "ends"), [(5, True), (6, False), (10, True), (15, False), (20, True), (21, False)])
+@pytest.mark.parametrize(("rounds", "ends"), [(5, False), (10, True), (11, False), (20, True), (30, False), (40, True)])
 def test_the_last_heat_may_end_when_its_rounds_have_doubled(runtime: Runtime, rounds: int, ends: bool) -> None:
     found = heat_of(steady(rounds, fastest=10.0, other=20.0))
     race, _ = race_of(runtime, found, ["fastest", "other"])

@@ -98,7 +98,7 @@ def test_the_documents_are_written_from_the_results(tmp_path: Path, monkeypatch:
     said = report._own(found)
     assert "13.0 ± 1.4" in said and "10.0 ± 1.4" in said and "| 3.0 |" in said
     assert (
-        "1.50 times as fast, where the direct call gains up to 2.00: 50% of what there is to gain."
+        "1.50 times as fast, where the direct call gains up to 2.00: 0.50 of 1.00, or 50% of what there is to gain."
         in report._caption(found)
     )
     replicas = report._replicas(found)

@@ -85,7 +85,8 @@ def _gain(found: Serving) -> str:
     said = f"At {CLIENTS} clients batching makes the server {gain:.2f} times as fast, where the direct call gains"
     if share > 1:
         return f"{said} no more than {allowed:.2f}: the machine's pace had changed between the two. {_drift(found)}"
-    return f"{said} up to {allowed:.2f}: {share:.0%} of what there is to gain. {_drift(found)}"
+    part = f"{gain - 1:.2f} of {allowed - 1:.2f}, or {share:.0%} of what there is to gain"
+    return f"{said} up to {allowed:.2f}: {part}. {_drift(found)}"
 
 
 def _drift(found: Serving) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
@@ -11,7 +11,7 @@ from qa_backends.checkpoints.sources import local_folder
 from qa_backends.measure.quality.datasets import DATA_FILES, TITLES
 from qa_backends.measure.results.document import lacking, listed, markdown
 from qa_backends.measure.results.files import read_techniques
-from qa_backends.measure.results.shipped import quality_in
+from qa_backends.measure.results.shipped import checkpoint_hash, quality_in
 from qa_backends.measure.timing.statistics import signed
 from qa_backends.paths import (
     ACCURACY,
@@ -44,6 +44,12 @@ CONFIDENCE = (
     "of the highest likelihood, which need not be that of the least error."
 )
 
+RUNS = (
+    "How each checkpoint came about, by its manifest: every run in order, with its passes over SQuAD's training "
+    "questions, the written questions that it learned besides and how many times a pass, and at its end F1 on the "
+    "held-out articles, which `baseline` learned from in its first two runs. A mean is one of the weights."
+)
+
 
 def card() -> str:
     """All that the model card says of what was measured.
@@ -56,6 +62,7 @@ def card() -> str:
     parts.append(techniques_table("What the teacher of `distilled` is worth", read_techniques(DISTILLATION)))
     parts.append(written())
     parts.append(techniques_table("What the first 893 of them were worth", read_techniques(WRITTEN_TEXTS)))
+    parts += [RUNS, runs_table()]
     return "\n\n".join(parts)
 
 
@@ -209,6 +216,40 @@ def _counts(file: Path) -> str:
     questions = read_squad(file)
     texts, without = len({each.context for each in questions}), sum(not each.answers for each in questions)
     return f"{texts:,} texts with {len(questions):,} questions, {without:,} of them unanswerable"
+
+
+def runs_table() -> str:
+    """The runs that made each checkpoint of the embedded family, the first one first."""
+    family = catalog.family(CARD_FAMILY)
+    ships = {checkpoint_hash(family, catalog.backend(catalog.BASELINE)): f"`{catalog.BASELINE}` as it ships"}
+    lines = []
+    for name, source in family.checkpoints:
+        runs = reversed([*read_manifest(local_folder(source)).runs()])
+        lines += [[f"`{name}`", str(number), *_run(run, ships)] for number, run in enumerate(runs, 1)]
+    head = ["checkpoint", "run", "done", "passes", "learning rate", "written questions", "taught by"]
+    return markdown([*head, "F1, held-out articles"], lines)
+
+
+def _run(run: dict[str, Any], known: dict[str | None, str]) -> list[str]:
+    """What was done, and how well the outcome answers; ``known`` names teachers by their hash."""
+    f1 = run.get("held_out", {}).get("f1")
+    shown = "" if f1 is None else f"{f1:.2f}"
+    if "of" in run:
+        return [f"mean of {len(run['of'])}", "", "", "", "", shown]
+    teachers = [run["teacher"], *run.get("other_teachers", ())] if "teacher" in run else []
+    taught = f"mean of {len(teachers)}" if len(teachers) > 1 else ""
+    taught = taught or (known.get(teachers[0], "an earlier checkpoint") if teachers else "")
+    count = f"{run['also_questions']:,}" if "also_questions" in run else "the first of them"
+    written = f"{count} × {run['also_times']}" if "also" in run else ""
+    return [_done(run), f"{run['passes']:.2g}", f"{1e4 * run['learning_rate']:g}e-4", written, taught, shown]
+
+
+def _done(run: dict[str, Any]) -> str:
+    if "density" in run:
+        return f"pruned to {100 * run['density']:.0f} %"
+    if "layers" in run:
+        return "distilled"
+    return "trained on" if "before" in run else "fine-tuned"
 
 
 def techniques_table(what: str, compared: Techniques) -> str:

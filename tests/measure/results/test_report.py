@@ -15,7 +15,7 @@ from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark.plan import REFERENCES
 from qa_backends.measure.results import card
-from qa_backends.measure.results.card import quality_elsewhere, quality_table, rounding, written
+from qa_backends.measure.results.card import quality_elsewhere, quality_table, rounding, runs_table, written
 from qa_backends.measure.results.document import with_table
 from qa_backends.measure.results.documents import (
     MODEL_CARD,
@@ -368,6 +368,21 @@ def test_documents_say_who_learned_the_written_texts_and_how_many_there_are() ->
         most = max(map(int, re.findall(r'"also_questions": (\d+)', (each / "manifest.json").read_text())))
         assert f"{most:,} " in said and f"`{each.name}`" in said
     assert "| held-out written texts |" in MODEL_CARD.read_text(encoding="utf-8")
+
+
+def test_the_card_tells_every_run_of_each_checkpoint_and_who_taught_it() -> None:
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in runs_table().splitlines()[2:]]
+    assert runs_table() in MODEL_CARD.read_text(encoding="utf-8")
+    by_name = {name: [line for line in lines if line[0] == f"`{name}`"] for name in ("baseline", "pruned", "distilled")}
+    for name, own in by_name.items():
+        manifest = read_manifest(MODEL_CARD.parent / name)
+        *_, first = manifest.runs()
+        assert [line[1] for line in own] == [str(number) for number in range(1, len([*manifest.runs()]) + 1)]
+        assert own[0][3] == f"{first['passes']:.2g}"
+        assert own[-1][-1] == f"{manifest.settings['held_out']['f1']:.2f}", "of what ships"
+    assert [by_name[name][0][2] for name in by_name] == ["fine-tuned", "pruned to 45 %", "distilled"]
+    assert by_name["pruned"][-3][5:7] == ["80,059 × 4", "`baseline` as it ships"]
+    assert by_name["pruned"][-1][2:7] == ["mean of 2", "", "", "", ""]
 
 
 def test_published_steps_stand_beside_ours_each_against_its_own_baseline() -> None:

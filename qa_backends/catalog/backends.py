@@ -130,8 +130,8 @@ class Backend:
     @property
     def runs_on(self) -> tuple[str, ...]:
         """Devices it can use, if they are there."""
-        limits = [each.devices for each in chain_of(self.artefact)] + [self.devices] * bool(self.devices)
-        return tuple(device for device in self.engine_class.devices if all(device in each for each in limits))
+        able = [each for each in self.engine_class.devices if not self.devices or each in self.devices]
+        return tuple(each for each in able if all(each in step.devices for step in chain_of(self.artefact)))
 
     @property
     def portable(self) -> bool:

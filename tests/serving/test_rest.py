@@ -248,6 +248,13 @@ def in_background(client: httpx.Client, count: int = 1) -> list[threading.Thread
     return threads
 
 
+def answered(mood: Mood, waiting: Sequence[threading.Thread]) -> None:
+    """Lets the requests that wait get their answers."""
+    mood.let.set()
+    for each in waiting:
+        each.join(PATIENCE_S)
+
+
 def test_a_full_queue_is_said_with_when_to_come_again(mood: Mood, small_family: Family) -> None:
     with serving(Runtime(), small_family, [MOODY], bounds=Bounds(accepted=3)) as client:
         mood.let.clear()
@@ -258,9 +265,7 @@ def test_a_full_queue_is_said_with_when_to_come_again(mood: Mood, small_family: 
         full = ask(client, QUERY, QUERY)
         assert full.status_code == 503 and full.headers["retry-after"] == "1" and "2 questions" in problem(full)
         waiting += in_background(client)
-        mood.let.set()
-        for each in waiting:
-            each.join(PATIENCE_S)
+        answered(mood, waiting)
         assert ask(client, QUERY, QUERY, QUERY).status_code == 200
 
 
@@ -272,9 +277,7 @@ def test_texts_that_wait_are_bounded_together(mood: Mood, small_family: Family) 
         full = ask(client, QUERY, QUERY, QUERY)
         assert full.status_code == 503 and full.headers["retry-after"] == "1" and "too much text" in problem(full)
         waiting += in_background(client)
-        mood.let.set()
-        for each in waiting:
-            each.join(PATIENCE_S)
+        answered(mood, waiting)
         assert ask(client, QUERY, QUERY, QUERY).status_code == 200
 
 

@@ -33,10 +33,11 @@ INSTALL_TENSORRT = "pip install 'tensorrt-cu13<11'"
 """ONNX Runtime is linked with version 10."""
 PLAIN = "onnx"
 """The step whose graph TensorRT reads: later ones make operators that it does not know, or round for themselves."""
-IDLE_SPIN_US = 10_000
+IDLE_SPIN_US = 2_000
 """How long idle threads keep spinning before they sleep: long enough to be awake for the next run of a series, and
-asleep before another engine is timed (see ``rounds.settle``). ONNX Runtime counts turns of a loop for it: on a Xeon
-with AMX these were 20 ms. Left alone they spin for 31 ms (28 there), and take the cores from every other engine
+asleep before another engine is timed (see ``rounds.settle``). ONNX Runtime counts turns of a loop for it, which last as
+long as the processor's own pause: told 10 ms, they spun for 10 on an AMD EPYC, 20 on a Xeon with AMX and 48 on one
+without, at 2.5 GHz, where 2 ms become 17. Left alone they spin for 30 ms, and take the cores from every other engine
 meanwhile; stopped at once, every run has to wake them, and Linux may wake one on the very core whose thread waits for
 it: runs of 0.8 ms took 1.6 ms in the median and 5.5 ms in one of ten (AMD EPYC, 2 cores)."""
 

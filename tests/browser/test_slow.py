@@ -26,12 +26,12 @@ THROTTLED = 6
 
 
 @pytest.fixture
-def slow_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch takes a second more for every forward call, as a large model on an old machine."""
-    quick = PyTorch.forward
+def slow_baseline(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch takes a second, or as much as a test says, more for every forward call: a large model, an old machine."""
+    quick, more_s = PyTorch.forward, getattr(request, "param", SLOW_S)
 
     def slowly(engine: PyTorch, windows: Windows) -> SpanLogits:
-        time.sleep(SLOW_S)
+        time.sleep(more_s)
         return quick(engine, windows)
 
     monkeypatch.setattr(PyTorch, "forward", slowly)
@@ -108,6 +108,7 @@ def test_measuring_longer_and_cancelling_at_first_sight_leaves_the_recorded_verd
     assert page.locator(".qa-stale").count() == 0, "it is of the question in the form"
 
 
+@pytest.mark.parametrize("slow_baseline", [SLOW_S / 4], indirect=True, ids=["many rounds"])
 @pytest.mark.usefixtures("slow_baseline")
 def test_what_is_unfolded_and_typed_meanwhile_outlasts_the_next_drawing(
     page: Page, monkeypatch: pytest.MonkeyPatch

@@ -28,12 +28,13 @@ def test_the_threads_it_tells_of_are_those_of_its_session(runtime: Runtime, smal
 
 
 def test_its_idle_threads_are_told_to_sleep_sooner_than_they_would(runtime: Runtime, small_family: Family) -> None:
-    """Which takes too little processor time, and too much by chance, to be told by the clock in a test."""
+    """Which takes too little processor time, and too much by chance, to be told by the clock in a test. Processors were
+    seen on which they spin nine times as long as they are told."""
     artefact = runtime.make_ready(small_family, catalog.backend("baseline-ort"), "cpu", UNWATCHED)
     engine = OnnxRuntime({})
     engine.load(artefact, "cpu")
     session = engine._session
     assert session is not None
     told = session.get_session_options().get_session_config_entry("session.intra_op.spin_duration_us")
-    assert int(told) / 1e6 < SETTLE_S / 2
+    assert 9 * int(told) / 1e6 < SETTLE_S
     engine.close()

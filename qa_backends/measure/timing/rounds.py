@@ -23,9 +23,9 @@ WARM_UP_RUNS = 10
 WARM_UP_SHARE = 0.2
 """Of the time given; slow backends get fewer runs to warm up, so that there is something left to measure in."""
 SETTLE_S = 0.035
-"""Until all idle threads sleep: ONNX Runtime's, as its documentation sets it up, spin for 31 ms behind a run, those of
-our own sessions and PyTorch's for 10 ms, OpenVINO's for 1 ms (AMD EPYC, 2 cores; on a Xeon with AMX our sessions' for
-20)."""
+"""Until all idle threads sleep: ONNX Runtime's, as its documentation sets it up, spin for 31 ms behind a run,
+PyTorch's for 10 ms, OpenVINO's for 1 ms (AMD EPYC, 2 cores); those of our own sessions see
+``engines.onnxruntime.IDLE_SPIN_US``."""
 RUNS_PER_BLOCK = 3
 
 

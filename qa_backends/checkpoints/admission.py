@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.download import FILES
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import named, read_config
 from qa_backends.checkpoints.manifest import shapes_of
@@ -20,8 +21,10 @@ PARTS = f"{WEIGHTS}.index.json"
 """Where transformers lists the files that large weights are split into."""
 BYTES_PER_PARAMETER = 4
 """Of loaded weights: FP32 is the most any engine computes in."""
-SMALL, MOST_SMALL = (".json", ".txt", ".model", ".md"), 50_000_000
-"""Configs and vocabularies, and the most bytes of one: those of a hundred languages have 17 million."""
+SMALL = tuple(name for name in (*FILES, "added_tokens.json") if name != WEIGHTS)
+"""What is read of a folder besides the weights, the last by transformers where it makes a tokenizer."""
+MOST_SMALL = 50_000_000
+"""Bytes of a config or a vocabulary: those of a hundred languages have 17 million."""
 MOST_LAYERS = 128
 LAYERS = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
 """What configs count layers by, ALBERT's those that are shared too; only the first is in every one."""
@@ -40,7 +43,7 @@ def admit(checkpoint: Path, most_bytes: int) -> dict[str, Any]:
             too large, or its weights are not those that its config describes; each with what to do.
         ArtefactError: there is no config, or it is of a kind that is not known.
     """
-    for name in (each.name for each in checkpoint.iterdir() if each.suffix in SMALL):
+    for name in (each for each in SMALL if (checkpoint / each).is_file()):
         if (size := (checkpoint / name).stat().st_size) > MOST_SMALL:
             raise InputError(f"Its {name} has {size / 1e6:,.0f} MB, which no config or vocabulary needs.")
     if any("auto_map" in _json(checkpoint / name) for name in ("config.json", "tokenizer_config.json")):

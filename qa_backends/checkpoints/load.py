@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from qa_backends.checkpoints.architectures import Architecture
 
+LABELS = ("id2label", "label2id", "num_labels")
+"""What configs say of their output layer's rows: two, where they say nothing."""
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 
 
@@ -59,8 +61,11 @@ def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object
         raise ArtefactError(
             f"{checkpoint / WEIGHTS} cannot be read ({error}). Weights are read as safetensors only."
         ) from error
-    model = architecture.model(settings, attention)
     renamed = {named(name, architecture): each for name, each in weights.items()}
+    if not any(name.startswith(architecture.head) for name in renamed):
+        # The labels of what it was trained for before, a class or a score of the text, are none of a span's two ends.
+        settings = {key: each for key, each in settings.items() if key not in LABELS}
+    model = architecture.model(settings, attention)
     try:
         missing, _ = model.load_state_dict({k: w.to(torch.float32) for k, w in renamed.items()}, strict=False)
     except RuntimeError as error:

@@ -166,6 +166,11 @@ def intact(folder: Path) -> bool:
         return False
 
 
+def has_head(checkpoint: Path) -> bool:
+    """Whether the checkpoint has an output layer for spans."""
+    return f"{architecture_of(read_config(checkpoint)).head}weight" in shapes_of(checkpoint)
+
+
 def file_hash(path: Path) -> str:
     """SHA-256 of the file, in hex. A file that has not changed since, by its size and time, is not read again."""
     return _hash_of(path.resolve(), _as_it_is(path))

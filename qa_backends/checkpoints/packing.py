@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import WEIGHTS
+from qa_backends.checkpoints.fits import kept_fit
 from qa_backends.checkpoints.load import load_model, read_config, save_model
-from qa_backends.checkpoints.manifest import file_hash, fitted_of, known_manifest, manifest_of
+from qa_backends.checkpoints.manifest import file_hash, fitted_of, has_head, known_manifest, manifest_of
 from qa_backends.errors import ArtefactError, DriftError
 from qa_backends.progress import UNWATCHED
 
@@ -38,12 +39,14 @@ def pack_checkpoint(source: Path, folder: Path, settings: dict[str, Any], progre
 
     Raises:
         DriftError: packing changed the logits.
-        ArtefactError: there is no checkpoint, or the weights do not fit the config.
+        ArtefactError: there is no checkpoint, it has no output layer, or the weights do not fit the config.
         Cancelled: ``progress`` says to stop; what is in ``folder`` is of no use then.
     """
     import torch
 
     model = load_model(source)
+    if not has_head(source):
+        raise ArtefactError(f"{source} has no output layer. Fine-tune it first: train finetune --from {source}")
     before = _probe(model)
     progress.check()
     difference = float((_probe(pack(model)) - before).abs().max() / max(1.0, float(before.abs().max())))
@@ -56,7 +59,7 @@ def pack_checkpoint(source: Path, folder: Path, settings: dict[str, Any], progre
     known = known_manifest(source)
     history = known.settings if known else {}  # it stays true of weights that compute the same
     made = manifest_of(folder, step="pack", parent=origin, settings=history | settings, difference=difference)
-    replace(made, **asdict(fitted_of(source))).write(folder)
+    replace(made, **asdict(kept_fit(origin) or fitted_of(source))).write(folder)
 
 
 def pack(model: PreTrainedModel) -> PreTrainedModel:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from qa_backends import catalog
+from qa_backends.checkpoints.fits import keep_fit
 from qa_backends.checkpoints.manifest import Fitted, fitted_of, read_manifest
 from qa_backends.checkpoints.sources import make_ready
 from qa_backends.commands.runs import Also, Data, HoldOut, HoldOutSeed, asked_about
@@ -46,7 +47,8 @@ def calibrate(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Fit a checkpoint's temperature and its threshold of "no answer" on held-out articles; its manifest stores both.
+    """Fit a checkpoint's temperature and its threshold of "no answer" on held-out articles; its manifest stores both,
+    for a model from a folder or the Hub the one of its packed copy, and the cache for every later copy.
 
     The temperature changes no answer, only what the confidence of each is worth. The threshold is used where the
     checkpoint was not trained on those articles. What both do is told of them, and of other questions.
@@ -58,6 +60,7 @@ def calibrate(
     sets = asked_about(parts.held_out, on)
     checkpoint = make_ready(of.source(chosen.checkpoint), watched)
     fit(checkpoint, of, chosen, pick_device(device), parts, sets, [checkpoint])
+    keep_fit(checkpoint)
     made = read_manifest(checkpoint)
     if as_json:
         show(asdict(fitted_of(checkpoint)) | made.settings["calibration"])

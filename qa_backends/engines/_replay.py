@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qa_backends.checkpoints.architectures import LENGTHS
 from qa_backends.contract import SpanLogits
-from qa_backends.engines._buckets import POSITIONS, TOKENS, padded
+from qa_backends.engines._buckets import POSITIONS, padded
 from qa_backends.engines._onnx import OUTPUTS
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST = 24
 """Recordings that are kept; each holds its activations' memory. Shapes beyond these run as if there were none."""
-MOST_BATCHES = MOST - POSITIONS // TOKENS
+MOST_BATCHES = MOST - POSITIONS // LENGTHS
 """Of several windows: all lengths of a single one find room, whatever batches came before."""
 NOT_RECORDED = -1
 """As a recording's number: onnxruntime neither records nor replays."""

@@ -9,6 +9,8 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
 from qa_backends.engines._cpu_graph import AS_IT_STANDS, SLOW, for_cpu, suits
@@ -19,15 +21,18 @@ from qa_backends.limits import thread_count
 from qa_backends.paths import cache_root
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    import numpy as np
     import onnxruntime
 
+    Feeds = dict[str, np.ndarray[Any, Any]]
+
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
-SHAPES = {"min": "1x1", "opt": "1x384", "max": "192x512"}
-"""Windows and tokens that TensorRT's engine is built for; ``BATCH_TOKENS`` in the shortest windows that are usual."""
+AT_ONCE = 192
+"""Windows that TensorRT's engine is given in a call: ``BATCH_TOKENS`` in the shortest windows that are usual."""
+SHAPES = {"min": "1x1", "opt": "1x384", "max": f"{AT_ONCE}x512"}
+"""Windows and tokens that it is built for."""
 TENSORRT_PACKAGES = ("tensorrt", "tensorrt_libs")
 INSTALL_TENSORRT = "pip install 'tensorrt-cu13<11'"
 """ONNX Runtime is linked with version 10."""
@@ -147,9 +152,9 @@ class OnnxRuntime(Engine):
             return self._replay.run(feeds)
         if self._device == "cpu":
             return SpanLogits(*self._session.run(OUTPUTS, feeds))
-        return self._forward_bound(feeds)
+        return in_parts(self._forward_bound, feeds, AT_ONCE) if self._tensorrt else self._forward_bound(feeds)
 
-    def _forward_bound(self, feeds: dict[str, np.ndarray[Any, Any]]) -> SpanLogits:
+    def _forward_bound(self, feeds: Feeds) -> SpanLogits:
         """One copy to the device and one back, instead of one around each operator that would want it."""
         assert self._session is not None
         binding = self._session.io_binding()
@@ -181,6 +186,16 @@ class OnnxRuntime(Engine):
 
     def close(self) -> None:
         self._session = self._replay = None
+
+
+def in_parts(forward: Callable[[Feeds], SpanLogits], feeds: Feeds, most: int) -> SpanLogits:
+    """Logits of inputs ``[n_windows, seq_len]`` by a call that takes at most so many windows."""
+    n_windows = len(next(iter(feeds.values())))
+    parts = [
+        forward({name: array[first : first + most] for name, array in feeds.items()})
+        for first in range(0, n_windows, most)
+    ]
+    return SpanLogits(np.concatenate([each.start for each in parts]), np.concatenate([each.end for each in parts]))
 
 
 def _tensorrt_options(artefact: Path, graph: str) -> dict[str, str]:

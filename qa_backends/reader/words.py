@@ -49,11 +49,14 @@ class Words:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Words | None:
-        """``None`` where the tokenizer does not split as BERT's does (Devlin et al. 2019, ``tokenization.py``)."""
+        """``None`` where the tokenizer does not split as BERT's does (Devlin et al. 2019, ``tokenization.py``), or was
+        given words of its own that it looks for after normalising, so in whatever capitals they are written."""
         rules = json.loads(tokenizer.to_str())
         normalizer, model = rules["normalizer"] or {}, rules["model"]
         kinds = (normalizer.get("type"), (rules["pre_tokenizer"] or {}).get("type"), model["type"])
         if kinds != ("BertNormalizer", "BertPreTokenizer", "WordPiece") or not normalizer["clean_text"]:
+            return None
+        if any(each.normalized for each in tokenizer.get_added_tokens_decoder().values()):
             return None
         return cls(tokenizer, model, lower_case=normalizer["lowercase"])
 

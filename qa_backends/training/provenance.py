@@ -10,7 +10,7 @@ from qa_backends.checkpoints.architectures import architecture, architecture_of,
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.hub import fetch
 from qa_backends.checkpoints.load import load_model, read_config, save_model
-from qa_backends.checkpoints.manifest import NAME, file_hash, manifest_of, read_manifest, shapes_of
+from qa_backends.checkpoints.manifest import NAME, file_hash, has_head, manifest_of, read_manifest
 from qa_backends.checkpoints.sources import TOKENIZER, with_tokenizer
 from qa_backends.errors import InputError
 
@@ -42,6 +42,17 @@ def weights_of(checkpoint: Path) -> Path:
     if not file.is_file():
         raise InputError(f"{checkpoint} holds no {WEIGHTS}. Name a folder that holds a checkpoint.")
     return file
+
+
+def check_taught(checkpoint: Path) -> None:
+    """Raises InputError where the folder holds no weights, or ones that were never taught to find spans: loaded, they
+    would be given an output layer of random ones."""
+    weights_of(checkpoint)
+    if not has_head(checkpoint):
+        raise InputError(
+            f"{checkpoint} was never taught to find answers: it has no output layer. Fine-tune it first: "
+            f"python -m qa_backends train finetune --from {checkpoint}"
+        )
 
 
 def check_layers_known(checkpoint: Path) -> None:
@@ -94,7 +105,7 @@ def _has_seen(folder: Path, articles: Sequence[str]) -> bool:
     little."""
     run = _training_of(folder)
     if run is None:
-        return f"{architecture_of(read_config(folder)).head}weight" in shapes_of(folder)
+        return has_head(folder)
     while run is not None:
         held_out = run.get("held_out", {})
         if held_out.get("seen_before") or not set(articles) <= set(held_out.get("articles", ())):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from qa_backends.training.texts import sentences, words
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from qa_backends.squad import Question
 
@@ -64,18 +65,17 @@ class Swaps:
 
     def draw(self, count: int, rng: random.Random) -> list[Question]:
         """So many swapped questions, each of another one; fewer where no more can be had."""
-        found = self._of(self._where_none, round(count * SHARE_WHERE_NONE), rng)
-        return found + self._of(self._elsewhere, count - len(found), rng)
+        where_none, elsewhere = self._of(self._where_none, rng), self._of(self._elsewhere, rng)
+        found = [*islice(where_none, round(count * SHARE_WHERE_NONE))]
+        found += islice(elsewhere, count - len(found))
+        found += islice(where_none, count - len(found))  # where too few could be had elsewhere
+        return found
 
-    def _of(self, pool: Sequence[Question], count: int, rng: random.Random) -> list[Question]:
-        found: list[Question] = []
+    def _of(self, pool: Sequence[Question], rng: random.Random) -> Iterator[Question]:
         for each in rng.sample(pool, len(pool)):
-            if len(found) == count:
-                break
             swapped = swap(each, rng)
             if swapped and (swapped.context, swapped.question.casefold()) not in self._asked:
-                found.append(swapped)
-        return found
+                yield swapped
 
 
 def swap(question: Question, rng: random.Random) -> Question | None:

@@ -12,7 +12,7 @@ from qa_backends.errors import InputError
 from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.runtime import Runtime
 from qa_backends.training.model import frozen, runner
-from qa_backends.training.provenance import check_read_alike, weights_of
+from qa_backends.training.provenance import check_read_alike, check_taught, weights_of
 from qa_backends.training.settings import UNCHANGED
 
 if TYPE_CHECKING:
@@ -65,9 +65,10 @@ class Teaching:
         return " ".join([*self.weights, self.by or precision])
 
     def check(self, student: Path, changes: Changes) -> None:
-        """Raises InputError where a teacher reads otherwise than the student, or logits are to be kept of questions
-        that change."""
+        """Raises InputError where a teacher was not taught itself, or reads otherwise than the student, or logits are
+        to be kept of questions that change."""
         for each in self.checkpoints:
+            check_taught(each)
             check_read_alike(student, each)
         if self.kept and changes != UNCHANGED:
             raise InputError(

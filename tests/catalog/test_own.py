@@ -227,6 +227,14 @@ def test_what_cannot_be_taken_says_why_and_what_to_do(tmp_path: Path, breaking: 
     assert not [each for each in catalog.families() if each.own]
 
 
+def test_what_else_lies_beside_a_model_is_nobodys_concern(tmp_path: Path) -> None:
+    folder = random_bert(tmp_path / "mine")
+    with (folder / "eval_nbest_predictions.json").open("wb") as file:
+        file.truncate(60_000_000)
+    (folder / "gone.json").symlink_to(folder / "nowhere")
+    assert catalog.adopt(str(folder), UNWATCHED).own
+
+
 def test_a_model_larger_than_the_budget_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QA_MEMORY_GB", "0.001")
     with pytest.raises(InputError, match=r"takes 0\.0 GB once it is loaded.*QA_MEMORY_GB"):

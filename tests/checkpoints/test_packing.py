@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from helpers import random_bert
+from helpers import encoder_of, random_bert
 
+from qa_backends.checkpoints import smaller
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.checkpoints.manifest import file_hash, manifest_of, read_manifest
 from qa_backends.checkpoints.packing import pack, pack_checkpoint
+from qa_backends.errors import ArtefactError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,3 +111,29 @@ def test_a_saved_checkpoint_is_read_back(tmp_path: Path, dtype: torch.dtype) -> 
     copy = load_model(tmp_path / "copy")
     assert next(copy.parameters()).dtype == torch.float32, "storage precision is not what is computed in"
     torch.testing.assert_close(logits(copy), logits(model), atol=1e-6 if dtype == torch.float32 else 0.2, rtol=0)
+
+
+def test_what_was_never_taught_is_not_packed(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="no output layer"):
+        pack_checkpoint(encoder_of(tiny), tmp_path / "packed", {})
+
+
+def test_an_encoder_begins_with_two_outputs_whatever_it_was_trained_for_before(tiny: Path) -> None:
+    encoder = encoder_of(tiny)
+    config = json.loads((encoder / "config.json").read_text())
+    labels = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
+    (encoder / "config.json").write_text(json.dumps(config | labels))
+    assert logits(load_model(encoder)).shape == (2 * len(IDS), IDS.shape[1])
+
+
+def test_what_was_made_of_a_packed_model_stands_beside_it_wherever_it_is_packed_again(
+    tiny: Path, tmp_path: Path
+) -> None:
+    model = load_model(tiny)
+    prune_by_hand(model)
+    save_model(model, tmp_path / "masked", tokenizer_from=tiny, dtype=torch.float32)
+    pack_checkpoint(tmp_path / "masked", tmp_path / "mine", {})
+    pack_checkpoint(tmp_path / "mine", tmp_path / "copy", {})
+    smaller.note(tmp_path / "copy", "pruned", tmp_path / "mine")
+    for each in ("copy", "mine"):
+        assert smaller.made_of(tmp_path / each) == {"pruned": tmp_path / "mine"}

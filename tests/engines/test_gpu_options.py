@@ -16,12 +16,13 @@ from helpers import BASELINE
 from qa_backends import catalog
 from qa_backends.artefacts.build import build
 from qa_backends.catalog import Backend
+from qa_backends.checkpoints.architectures import LENGTHS
 from qa_backends.checkpoints.load import load_model, save_model
-from qa_backends.contract import Query
-from qa_backends.engines._buckets import POSITIONS, TOKENS
+from qa_backends.contract import Query, SpanLogits
+from qa_backends.engines._buckets import POSITIONS
 from qa_backends.engines._replay import MOST, Replay
 from qa_backends.engines.deepspeed import AT_ONCE, DeepSpeed
-from qa_backends.engines.onnxruntime import OnnxRuntime
+from qa_backends.engines.onnxruntime import OnnxRuntime, in_parts
 from qa_backends.engines.pytorch import PyTorch
 from qa_backends.errors import ArtefactError, BackendUnavailable
 from qa_backends.paths import OWN_QUESTIONS
@@ -69,7 +70,7 @@ class TestReplay:
             np.testing.assert_allclose(found.start[real], start[real], atol=1e-4)
             np.testing.assert_allclose(found.end[real], end[real], atol=1e-4)
             assert found.start.shape == start.shape
-            assert found.shape[0] == count and found.shape[1] % TOKENS == 0 and found.shape[1] >= start.shape[1]
+            assert found.shape[0] == count and found.shape[1] % LENGTHS == 0 and found.shape[1] >= start.shape[1]
 
     def test_a_later_call_does_not_change_what_an_earlier_one_gave(self, session: onnxruntime.InferenceSession) -> None:
         replay, feeds = Replay(session, "cpu"), self.feeds(session, 1)
@@ -94,7 +95,7 @@ class TestReplay:
         for count in range(2, 30):
             replay.run({name: np.resize(each, (count, 8)) for name, each in feeds.items()})
         of_batches = numbers.count("-1")
-        for length in range(TOKENS, POSITIONS + 1, TOKENS):
+        for length in range(LENGTHS, POSITIONS + 1, LENGTHS):
             replay.run({name: np.resize(each, (1, length)) for name, each in feeds.items()})
         assert numbers.count("-1") == of_batches, "a single window is recorded, however many batches came before"
         recorded = [each for each in numbers if each != "-1"]
@@ -134,6 +135,22 @@ class TestOnnxRuntimeOptions:
             "CUDAExecutionProvider",
             "CPUExecutionProvider",
         ]
+
+    @pytest.mark.parametrize("count", [1, 2, 5])
+    def test_more_windows_than_tensorrt_takes_are_read_in_parts(self, graph: Path, count: int) -> None:
+        session = onnxruntime.InferenceSession(str(graph / "model.onnx"), providers=["CPUExecutionProvider"])
+        feeds = windows(count).inputs([each.name for each in session.get_inputs()])
+        taken: list[int] = []
+
+        def forward(part: dict[str, Any]) -> SpanLogits:
+            taken.append(len(part["input_ids"]))
+            return SpanLogits(*session.run(["start_logits", "end_logits"], part))
+
+        found = in_parts(forward, feeds, 2)
+        assert max(taken) <= 2 and sum(taken) == count
+        start, end = session.run(["start_logits", "end_logits"], feeds)
+        np.testing.assert_allclose(found.start, start, atol=1e-4)
+        np.testing.assert_allclose(found.end, end, atol=1e-4)
 
     def test_tensorrt_reads_the_plain_graph_alone(self, tiny: Path, request: pytest.FixtureRequest) -> None:
         fused = build(tiny, "onnx-fused", opened, UNWATCHED)

@@ -119,6 +119,9 @@ def test_another_kind_of_tokenizer_is_left_to_the_library() -> None:
     rules = json.loads(LIBRARY.to_str())
     for changed in ({"pre_tokenizer": None}, {"normalizer": {**rules["normalizer"], "clean_text": False}}):
         assert Words.of(Tokenizer.from_str(json.dumps(rules | changed))) is None
+    with_words = Tokenizer.from_str(LIBRARY.to_str())
+    with_words.add_tokens(["covid19"])
+    assert Words.of(with_words) is None, "it is found in COVID19 too"
     other = Tokenizer.from_str(LIBRARY.to_str())
     other.pre_tokenizer = pre_tokenizers.Whitespace()
     assert Words.of(other) is None

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from helpers import BASELINE, QUESTION, TEXT, encoder_of
+from helpers import BASELINE, QUESTION, TEXT, encoder_of, random_bert
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
 from qa_backends.checkpoints import smaller
 from qa_backends.checkpoints.files import WEIGHTS
-from qa_backends.checkpoints.manifest import file_hash, manifest_of, read_manifest
-from qa_backends.checkpoints.sources import Source
+from qa_backends.checkpoints.manifest import file_hash, fitted_of, manifest_of, read_manifest
+from qa_backends.checkpoints.sources import Source, make_ready
 from qa_backends.cli import main
 from qa_backends.commands.calibrating import calibrate
 from qa_backends.commands.comparing import compare
@@ -26,6 +27,7 @@ from qa_backends.errors import InputError
 from qa_backends.measure.results.card import techniques_table
 from qa_backends.measure.results.files import read_techniques
 from qa_backends.paths import OWN_QUESTIONS
+from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
 from qa_backends.squad import read_squad
 from qa_backends.training.settings import BF16, FP32, RunSettings
@@ -170,6 +172,14 @@ def test_the_threshold_of_articles_that_were_held_out_is_how_a_checkpoint_answer
     ]
     always = replace(family, settings=replace(family.settings, null_threshold=ALWAYS_ANSWERS))
     assert always.reads("baseline").always_answers, "of a family that never says that there is no answer, it is none"
+
+
+def test_what_was_fitted_to_a_model_of_ones_own_outlasts_its_packed_copy(train: Train, tmp_path: Path) -> None:
+    family = catalog.adopt(str(random_bert(tmp_path / "mine", seed=77)), UNWATCHED)
+    made = train("calibrate", "--backend", f"{family.name}/baseline", "--hold-out", "3")
+    source = family.source(catalog.BASELINE)
+    shutil.rmtree(make_ready(source, UNWATCHED))
+    assert fitted_of(make_ready(source, UNWATCHED)).temperature == made["temperature"] != 1
 
 
 def asked(family: Family) -> Answer:

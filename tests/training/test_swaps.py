@@ -109,6 +109,11 @@ def test_most_are_drawn_where_unanswerable_questions_are_missing() -> None:
     assert len(drawn) == 5
 
 
+def test_where_none_are_unanswerable_all_are_drawn_there() -> None:
+    questions = [ask("Where did Frédéric Chopin live?", "Paris", f"a{n}") for n in range(10)]
+    assert [len(Swaps(questions).draw(count, random.Random(0))) for count in (5, 10, 20)] == [5, 10, 10]
+
+
 def test_a_question_that_was_asked_is_not_made_again() -> None:
     text = "Mr Liszt went to Riga. There Mr Sand stayed. He met Mr Chopin in Paris long before."
     asked = ask("Where did Liszt go?", "Riga", text=text)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from helpers import BASELINE, random_bert
+from helpers import BASELINE, encoder_of, random_bert
 
 from qa_backends import catalog
 from qa_backends.errors import InputError
@@ -66,3 +66,10 @@ def test_each_of_them_must_read_as_the_student_does(tiny: Path, tmp_path: Path) 
     Teaching(tiny, others=(BASELINE,)).check(tiny, UNCHANGED)
     with pytest.raises(InputError, match="same tokenizer"):
         Teaching(tiny, others=(stranger,)).check(tiny, UNCHANGED)
+
+
+def test_nobody_teaches_who_was_not_taught(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"never taught to find answers.*train finetune"):
+        Teaching(tiny, others=(encoder_of(tiny),)).check(tiny, UNCHANGED)
+    with pytest.raises(InputError, match=r"holds no model\.safetensors\. Name a folder"):
+        Teaching(tmp_path).check(tiny, UNCHANGED)

@@ -65,4 +65,8 @@ class AnswersError(ArtefactError):
 
 
 class BackendFailed(QAError):
-    """An engine failed while loading or answering."""
+    """An engine failed while loading or answering: ``reason`` says how, what stands behind it what to do."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(f"{reason} {remedy}".rstrip())
+        self.reason = reason

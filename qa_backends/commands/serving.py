@@ -60,7 +60,7 @@ def serve(
         int, typer.Option("--max-queue", min=1, help="Questions that may wait; then 503.")
     ] = BOUNDS.accepted,
     timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, help="Seconds until a request gets 504.")
+        float, typer.Option("--timeout", min=0.1, max=86_400, help="Seconds until a request gets 504.")
     ] = BOUNDS.seconds,
     keep_texts: Annotated[
         int, typer.Option("--keep-texts", min=0, help="Characters of texts that stay tokenised, for more questions.")
@@ -70,7 +70,7 @@ def serve(
     _need(NEEDED, "serve", "pip install '.[serve]'")
     from qa_backends.serving.server import serve as run
 
-    of, where = catalog.family(family or catalog.default_family()), pick_device(device)
+    of, where = catalog.resolve(next(iter(names(backends)), None), family)[0], pick_device(device)
     chosen = [catalog.resolve(name, of.name)[1] for name in names(backends)]
     if backends and not chosen:
         raise InputError("--backends names none.")
@@ -94,7 +94,8 @@ def load(
         int, typer.Option("--seconds", min=1, help="Length of the load, with each number of clients.")
     ] = 10,
     triton_environment: Annotated[
-        Path | None, typer.Option("--triton-environment", help="Where nvidia-pytriton is; without it, no Triton.")
+        Path | None,
+        typer.Option("--triton-environment", help="Where nvidia-pytriton is; else one on the path."),
     ] = None,
     save: Annotated[Path | None, typer.Option("--save", help="Write the results file here.")] = None,
     family: FamilyName = None,

@@ -267,6 +267,6 @@ def translated(name: str, doing: str) -> Iterator[None]:
         raise
     except Exception as error:  # engines are other people's code and raise what they like
         raise BackendFailed(
-            f"{name} failed while {doing}: {type(error).__name__}: {error}. The other backends are not affected; "
-            "ask again to start it afresh."
+            f"{name} failed while {doing}: {type(error).__name__}: {error}.",
+            "The other backends are not affected; ask again to start it afresh.",
         ) from error

@@ -17,6 +17,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from swagger_ui_bundle import swagger_ui_path
 
 import qa_backends
@@ -201,8 +202,11 @@ def failing(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def plain(_request: Request, error: HTTPException) -> Response:
-        if error.status_code == 400:  # the framework's, for a body that is no UTF-8
-            return problem(422, f"The body cannot be used: it is not in UTF-8. {UNUSABLE}")
+        if isinstance(error.__cause__, ClientDisconnect):
+            return Response(status_code=GONE)
+        if error.status_code == 400:  # the framework's, for a body that it could not make JSON of
+            why = "is not in UTF-8" if isinstance(error.__cause__, UnicodeDecodeError) else "cannot be read as JSON"
+            return problem(422, f"The body cannot be used: it {why}. {UNUSABLE}")
         said = NOTHING if error.status_code == 404 else str(error.detail)
         return problem(error.status_code, said, error.headers)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -50,7 +51,7 @@ class GivenAnswer(BaseModel):
     answer: str | None = Field(description="The part of the context that answers; null where it holds no answer.")
     span: tuple[int, int] | None = Field(description="Its first character and the one behind its last (code points).")
     confidence: float = Field(ge=0, le=1)
-    score: float = Field(description="Start logit + end logit of the best span.")
+    score: float | None = Field(description="Start logit + end logit of the best span; null where there is none.")
     null_score: float = Field(description="The same of 'no answer'.")
     n_windows: int = Field(description="Pieces that the context was cut into for the model.")
     notices: list[str]
@@ -110,7 +111,7 @@ def given(found: tuple[Answer, Prepared] | QAError) -> GivenAnswer | Failed:
         answer=answer.text if answer.span else None,
         span=(answer.span.start, answer.span.end) if answer.span else None,
         confidence=answer.confidence,
-        score=answer.score,
+        score=answer.score if math.isfinite(answer.score) else None,
         null_score=answer.null_score,
         n_windows=prepared.windows.n_windows,
         notices=list(prepared.notices),

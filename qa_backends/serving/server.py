@@ -81,7 +81,8 @@ def serve(
     try:
         server.run()
     except SystemExit as error:  # which is how uvicorn says that the address is taken
-        raise BackendUnavailable(f"Port {port} of {host} cannot be had.", "Choose another: --port NUMBER") from error
+        reason = f"Port {port} of {host} cannot be had; the line above says why."
+        raise BackendUnavailable(reason, "Choose another: --port NUMBER, --host NAME") from error
 
 
 def _in_address(host: str) -> str:

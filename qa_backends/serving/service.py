@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from qa_backends.contract import Answer, Query
-from qa_backends.errors import InputError, QAError, UnknownBackend
+from qa_backends.errors import BackendFailed, InputError, QAError, UnknownBackend
 from qa_backends.progress import Cancelled, Progress
 from qa_backends.reader.reader import check
 from qa_backends.serving.batching import Batcher, BatchSize
@@ -181,7 +181,8 @@ class Service:
                     progress=progress,
                 )  # fmt: skip
             except QAError as error:
-                place.error = str(error)
+                said = error.reason if isinstance(error, BackendFailed) else str(error)
+                place.error = f"{said} It is not tried again here: mend that, and start the server again."
                 continue
             except Cancelled:
                 return

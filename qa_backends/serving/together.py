@@ -60,23 +60,26 @@ class Together:
         Read in turns in which nothing is timed, so that nobody's measurement has any part of it, and a slice of windows
         in each, so that others get theirs in between however long a text is. A batch that fails is read in halves,
         until the question to blame fails alone. An engine that no longer reads what every engine can is loaded afresh
-        first, once.
+        first, and the batch is read again as it is, once: what broke the engine may be none of the questions.
         """
-        logits = self._logits(prepared, afresh=True)
+        logits = self._logits(prepared, again=True)
         return [self._answer(*each) for each in zip(prepared, logits, strict=True)]
 
-    def _logits(self, prepared: Sequence[Prepared], *, afresh: bool) -> list[SpanLogits | BackendFailed]:
+    def _logits(self, prepared: Sequence[Prepared], *, again: bool) -> list[SpanLogits | BackendFailed]:
         try:
             return self._all(prepared)
         except BackendFailed as failure:
-            if afresh and not self._well():
+            if not self._well():
                 with self._turn():
                     self._runtime.drop(self.family, self.backend.name, self.device)
-                return self._logits(prepared, afresh=False)
+                if again:
+                    return self._logits(prepared, again=False)
+                if not self._well():
+                    return [failure] * len(prepared)
             if len(prepared) == 1:
                 return [failure]
         half = len(prepared) // 2
-        return [*self._logits(prepared[:half], afresh=afresh), *self._logits(prepared[half:], afresh=afresh)]
+        return [*self._logits(prepared[:half], again=again), *self._logits(prepared[half:], again=again)]
 
     def _all(self, prepared: Sequence[Prepared]) -> list[SpanLogits | BackendFailed]:
         joined = self.reader.join(prepared)

@@ -83,6 +83,8 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run: Run, tmp_path: Path) -
         (["answer", "--family", "bert-large-random", "--question", QUESTION, "--context", TEXT], 2, "answer nothing"),
         (["export", "--family", "bert-large-random", "--to", "never"], 2, "answer nothing"),
         (["serve", "--family", "bert-large-random"], 2, "answer nothing"),
+        (["serve", "--backends", "bert-large-random/baseline"], 2, "answer nothing"),
+        (["serve", "--timeout", "inf"], 2, "86400"),
         (["train", "pack", "--checkpoint", "/nope", "--out", "y"], 2, "checkpoint"),
         (["train", "prune", "--data", "x", "--out", "y", "--teacher", "z", "--method", "magic"], 2, "importance"),
     ],

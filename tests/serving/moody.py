@@ -36,6 +36,7 @@ SOURCE = """
             if self.dead:
                 raise RuntimeError("the engine is dead")
             if (windows.input_ids == MOOD.poison).any():
+                self.dead = MOOD.kills
                 raise RuntimeError("poisoned")
             logits = super().forward(windows)
             logits.start[(windows.input_ids == MOOD.overflow).any(axis=1)] = np.nan
@@ -45,9 +46,11 @@ SOURCE = """
 
 @dataclass
 class Mood:
-    """``forwards`` are the windows of each call; none returns unless ``let`` is set."""
+    """``forwards`` are the windows of each call; none returns unless ``let`` is set. Where the poison ``kills``, the
+    engine answers nothing more behind it."""
 
     poison: int = -1
+    kills: bool = False
     overflow: int = -1
     loaded: int = 0
     forwards: list[int] = field(default_factory=list)
@@ -62,7 +65,7 @@ def moody(add_engine: Callable[[str, str], None]) -> Mood:
     """Adds the engine of the backend ``MOODY``, in good mood."""
     add_engine("moody", SOURCE)
     MOOD.poison = MOOD.overflow = -1
-    MOOD.loaded = 0
+    MOOD.loaded, MOOD.kills = 0, False
     MOOD.forwards.clear()
     MOOD.dies.clear()
     MOOD.let.set()

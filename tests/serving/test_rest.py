@@ -180,6 +180,9 @@ def test_errors_say_what_to_do_in_json(client: httpx.Client) -> None:
     for body in (b"", b"{", b"[]", b'{"backend": "baseline-moody"}', b'{"backend": 1, "queries": []}'):
         bad = client.post("/v1/answer", content=body, headers={"content-type": "application/json"})
         assert bad.status_code == 422 and problem(bad).startswith("The body cannot be used: body")
+    for body, why in ((b"\xff", "not in UTF-8"), (b"[" * 100_000, "read as JSON"), (b"1" * 5_000, "read as JSON")):
+        bad = client.post("/v1/answer", content=body, headers={"content-type": "application/json"})
+        assert bad.status_code == 422 and why in problem(bad)
     assert ask(client).status_code == ask(client, *[QUERY] * 65).status_code == 422
     wrong = ask(client, {"question": SECRET_WORD, "context": SECRET_WORD, SECRET_WORD: "more"})
     assert wrong.status_code == 422 and problem(wrong).count(SECRET_WORD) == 1, "the field's name, not what it holds"
@@ -360,7 +363,7 @@ def test_a_backend_that_cannot_be_had_is_said_and_the_others_answer(mood: Mood, 
         listed = client.get("/v1/backends").json()["backends"]
         assert client.get("/ready").status_code == 200
     assert refused.status_code == 503 and problem(refused) == listed[0]["error"]
-    assert "retry-after" not in refused.headers, "it is not tried again"
+    assert "retry-after" not in refused.headers and "not tried again" in problem(refused)
     assert [each["ready"] for each in listed] == [False, True]
 
 

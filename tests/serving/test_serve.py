@@ -100,7 +100,7 @@ def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
         command = [sys.executable, "-m", "qa_backends", "serve", "--no-page", "--port", port]
         second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
         assert first.poll() is None
-    assert second.returncode == 1 and f"Port {port} of 127.0.0.1 cannot be had. Choose another" in second.stderr
+    assert second.returncode == 1 and f"Port {port} of 127.0.0.1 cannot be had; the line above" in second.stderr
 
 
 def test_the_installed_package_answers_without_the_project_beside_it(tmp_path: Path) -> None:

@@ -94,6 +94,15 @@ def test_a_poisoned_question_fails_alone_and_unloads_nothing(
     assert mood.loaded == 1
 
 
+def test_a_question_that_kills_the_engine_fails_alone_too(together: Together, mood: Mood, small_family: Family) -> None:
+    mood.poison, mood.kills = word(small_family, POISON), True
+    found = asked(together, *GOOD[:3], BAD, *GOOD[3:])
+    assert isinstance(found[3], BackendFailed) and "poisoned" in str(found[3])
+    assert [each.text for each in (*found[:3], *found[4:]) if not isinstance(each, Exception)] == ["Word"] * len(GOOD)
+    (after,) = asked(together, GOOD[0])
+    assert not isinstance(after, Exception), "it was loaded afresh behind it"
+
+
 def test_logits_that_are_not_numbers_fail_the_question_that_has_them(
     together: Together, mood: Mood, small_family: Family
 ) -> None:

@@ -61,7 +61,7 @@ class AnswersError(ArtefactError):
             f"The step '{step}' changed {changed} of {of} answers on this machine, where it must keep {least:.0%}. "
             "What it made is not used; choose a backend without it."
         )
-        self.step = step
+        self.step, self.changed, self.of, self.least = step, changed, of, least
 
 
 class BackendFailed(QAError):

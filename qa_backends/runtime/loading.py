@@ -83,7 +83,7 @@ class Runtime:
         }
         self._readers: OrderedDict[Family, Reader] = OrderedDict()
         self._build_s: defaultdict[tuple[Key, str], float] = defaultdict(float)
-        self._refused: dict[tuple[str, str], AnswersError] = {}
+        self._refused: dict[tuple[str, str], tuple[str, int, int, float]] = {}
         self._lock = FairLock()
         self._quiet = Quiet()
 
@@ -275,11 +275,11 @@ class Runtime:
             return there  # without the engines' thread, which may be at somebody's long text
         key = content_hash(checkpoint), artefact
         if known := self._refused.get(key):
-            raise known.with_traceback(None)
+            raise AnswersError(*known)
         try:
             return on_engine_thread(lambda: build(checkpoint, artefact, opened, progress, device))
         except AnswersError as error:
-            self._refused[key] = error
+            self._refused[key] = error.step, error.changed, error.of, error.least  # its frames hold models
             raise
 
     @contextmanager

@@ -72,6 +72,8 @@ def build_page(runtime: Runtime, host: str = "") -> gr.Blocks:
         ask.wire_own(page, [benchmark.family, accuracy.family])
         ask.wire_link(page)
         accuracy.wire_ask(ask, tabs)
+        for each in (*ask.stops, *benchmark.stops, *accuracy.stops):
+            page.unload(each.end)  # for whoever has left, nothing more is computed
         endpoints = Endpoints(runtime)
         api(endpoints.answer, api_name="answer", **RUN_TOGETHER)
         api(endpoints.ask, api_name="ask", **RUN_TOGETHER)

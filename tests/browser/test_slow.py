@@ -10,6 +10,7 @@ from browser.test_page import BOX, ask, finished, in_sight
 from helpers import QUESTION, TEXT, WIDE
 
 from qa_backends.engines.pytorch import PyTorch
+from qa_backends.web.shared.stops import UNFORESEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
     from qa_backends.contract import SpanLogits, Windows
+    from qa_backends.runtime import Runtime
 
     Open = Callable[..., Page]
 
@@ -35,6 +37,14 @@ def slow_baseline(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         return quick(engine, windows)
 
     monkeypatch.setattr(PyTorch, "forward", slowly)
+
+
+SEEN = """(said) => {
+    window.qaSeen = false;
+    const look = () => { window.qaSeen ||= document.querySelector('#qa-result').innerText.includes(said); };
+    new MutationObserver(look).observe(document.querySelector('#qa-result'), {childList: true, subtree: true});
+}"""
+"""Notes whether the result ever says so."""
 
 
 def ask_of_a_long_text(page: Page) -> None:
@@ -68,10 +78,28 @@ def test_while_a_slow_backend_answers_the_page_says_so_and_can_be_stopped(page: 
 @pytest.mark.usefixtures("slow_baseline")
 def test_a_newer_question_replaces_the_one_that_is_being_answered(page: Page) -> None:
     ask_of_a_long_text(page)
+    page.evaluate(SEEN, UNFORESEEN[:30])
     began = time.monotonic()
     ask(page, context=TEXT, question="What bore fruit?")
     assert time.monotonic() - began < 20 * SLOW_S, "it does not wait for the long text"
+    assert not page.evaluate("window.qaSeen"), "that it was replaced is no failure"
     assert page.locator("#qa-result h2").all_inner_texts() == ["“What bore fruit?”"]
+
+
+@pytest.mark.usefixtures("slow_baseline")
+def test_who_closes_the_page_keeps_nobody_waiting(
+    open_page: Open, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qa_backends.web.ask.answering.LIVE_SECONDS", 60)
+    page = open_page()
+    page.fill("#qa-context textarea", TEXT)
+    page.fill(BOX, QUESTION)
+    page.press(BOX, "Enter")
+    page.wait_for_selector("#qa-result [role=status]:has-text('Taking turns')")
+    began = time.monotonic()
+    page.close()
+    with runtime.turn("cpu"):
+        assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("when", ["is answering", "Taking turns"])

@@ -14,7 +14,7 @@ from helpers import QUESTION, TEXT
 from qa_backends.errors import BackendFailed
 from qa_backends.web.ask.answering import CANCELLED, Answering
 from qa_backends.web.ask.visits import Visit
-from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.stops import UNFORESEEN, Stops
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def cancelling_behind(answering: Answering, found: list[Any]) -> threading.Threa
         target=lambda: found.extend(answering.cancelled(Visit(), TEXT, QUESTION, VISITOR)), daemon=True
     )
     cancelling.start()
-    while not answering._stops._events[VISITOR.session_hash].is_set():
+    while not answering.stops._events[VISITOR.session_hash].is_set():
         time.sleep(0.01)
     return cancelling
 
@@ -114,6 +114,19 @@ def test_a_newer_question_ends_the_one_before_which_leaves_its_cancel_button_alo
     assert updates and all(each == gr.skip() for update in updates for each in update)
     *_, last = newer
     assert not last[-1].visible and QUESTION in last[1]
+
+
+def test_what_was_replaced_has_not_failed_whatever_the_page_calls_it(runtime: Runtime) -> None:
+    answering = Answering(runtime)
+    assert UNFORESEEN[:30] in answering.failed(VISITOR)[0]
+    replaced, closed = asking(answering), asking(answering)
+    next(replaced)
+    next(closed)
+    list(replaced)
+    assert answering.failed(VISITOR) == (gr.skip(), gr.skip())
+    closed.close()
+    assert answering.failed(VISITOR) == (gr.skip(), gr.skip())
+    assert UNFORESEEN[:30] in answering.failed(VISITOR)[0], "what fails by itself is said"
 
 
 @pytest.mark.usefixtures("patient")

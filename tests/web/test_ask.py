@@ -126,6 +126,14 @@ def test_a_busy_machine_is_said_before_any_speed(ratio: Ratio) -> None:
     assert single.figure == found.figure and "estimate" in single.detail
 
 
+def test_a_busy_machine_is_said_beside_a_time_alone_and_another_answer() -> None:
+    for cards in ([FAST], [BASE, replace(FAST, same_answer=False)]):
+        quiet, busy = (verdict_of(replace(view(*cards), busy=share)) for share in (None, 0.42))
+        assert busy.figure == quiet.figure
+        said = [chip.text for chip in busy.chips if chip not in quiet.chips]
+        assert said == ["Others took 42% of this machine"]
+
+
 def test_an_answer_stands_there_before_its_time_is_known() -> None:
     early = Card("pruned", "Pruned", "smaller", answer="Ben", span=(46, 49), early=True)
     shown = drawn.result(view(BASE, early))

@@ -100,6 +100,9 @@ def test_the_steps_say_size_f1_and_both_ratios() -> None:
     assert "to the step before" in third
     alone = charts.ladder([each for each in ROWS if each.name != "pruned"], 128)
     assert "to Pruned" in said(alone)[-1] and "step before" not in said(alone)[-1], "it does not stand above"
+    others = [each for each in ROWS if each.name != "baseline"]
+    without = charts.ladder([replace(each, against_baseline=None, against_previous=None) for each in others], 128)
+    assert without is not None and "measured against" not in "".join(said(without)), "the baseline is not there"
     at_32 = charts.ladder(ROWS, 32)
     assert at_32 is not None and [each.x[0] for each in at_32.data] == [8.0, 4.0], "a reference is no step"
 

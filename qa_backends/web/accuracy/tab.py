@@ -56,6 +56,7 @@ class AccuracyTab:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._stops = Stops()
+        self.stops = [self._stops]
         self._downloads = Downloads()
         self._draw()
         self._wire()

@@ -23,7 +23,7 @@ from qa_backends.web.ask import html, share
 from qa_backends.web.ask.shown import first_sight, updates_of
 from qa_backends.web.ask.upload import read_text
 from qa_backends.web.ask.visits import Visit, Visits
-from qa_backends.web.shared.stops import Stops
+from qa_backends.web.shared.stops import UNFORESEEN, Stops
 from qa_backends.web.shared.widgets import Updates
 from qa_backends.web.shared.worker import Worker
 
@@ -43,8 +43,8 @@ class Answering:
 
     def __init__(self, runtime: Runtime) -> None:
         self.visits = Visits()
+        self.stops = Stops()
         self._runtime = runtime
-        self._stops = Stops()
 
     def ask_now(
         self, visit: Visit, context: str, question: str, backends: list[str], family: str, device: str,
@@ -52,7 +52,7 @@ class Answering:
     ) -> Iterator[Updates]:  # fmt: skip
         """Draws the comparison as it comes; the last drawing adds the chart, the code and the link."""
         form = (context, question, backends, family, device)
-        yield from self._stops.until_stopped(
+        yield from self.stops.until_stopped(
             request, lambda stop: self._asked(stop, LIVE_SECONDS, visit, *form, request)
         )
 
@@ -63,7 +63,7 @@ class Answering:
             yield (gr.skip(), html.remark("There is nothing to measure longer yet. Ask first."), *[gr.skip()] * 8)
             return
         shown = (view.context, view.question, [card.backend for card in view.cards], view.family, view.device)
-        yield from self._stops.until_stopped(
+        yield from self.stops.until_stopped(
             request, lambda stop: self._asked(stop, LONGER_SECONDS, visit, *shown, request)
         )
 
@@ -115,7 +115,7 @@ class Answering:
     ) -> Iterator[Updates]:  # fmt: skip
         """Reads the project's own questions, in random order, until a smaller model's answer, or rounding, differs from
         the baseline's; then asks that one."""
-        yield from self._stops.until_stopped(request, lambda stop: self._found(stop, ticket, backends, family, device))
+        yield from self.stops.until_stopped(request, lambda stop: self._found(stop, ticket, backends, family, device))
 
     def _found(
         self, stop: Event, ticket: int, backends: list[str], family: str, device: str
@@ -162,13 +162,19 @@ class Answering:
     def cancelled(self, visit: Visit, context: str, question: str, request: gr.Request) -> Updates:
         """Ends the visitor's own work, and shows again what stood there before, dimmed if it is of another question;
         nothing where a newer question was asked meanwhile."""
-        if not self._stops.end_and_wait(request):
+        if not self.stops.end_and_wait(request):
             return gr.skip(), gr.skip(), gr.skip()
         view, hidden = visit.last or first_sight(), gr.Button(visible=False)
         if view is None:
             return html.remark(CANCELLED), "", hidden
         stale = (view.question, view.context) != (question, context)
         return html.result(view, note=CANCELLED, stale=stale), html.marked(view, stale=stale), hidden
+
+    def failed(self, request: gr.Request) -> Updates:
+        """What the page's own word of a failure changes: nothing, where the visitor asked anew meanwhile."""
+        if self.stops.was_left(request):
+            return gr.skip(), gr.skip()
+        return html.trouble(UNFORESEEN), gr.Button(visible=False)
 
     def watch(self, visit: Visit) -> tuple[Visit, str]:
         """Starts the race again: the visitor's last question, or the recorded one before they asked."""

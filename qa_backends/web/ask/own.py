@@ -29,7 +29,7 @@ class OwnModel:
 
     def __init__(self, allowed: Allowed) -> None:
         self._allowed = allowed
-        self._stops = Stops()
+        self.stops = Stops()
         self._turns = FairLock()
         either = ", or a folder on this machine" if allowed.folders else ""
         with gr.Row(elem_classes="qa-own-row", visible=allowed.hub):
@@ -64,12 +64,12 @@ class OwnModel:
 
     def stop(self, request: gr.Request) -> None:
         """Ends the visitor's own loading."""
-        self._stops.end(request)
+        self.stops.end(request)
 
     def load(self, wanted: str, device: str, request: gr.Request) -> Iterator[Updates]:
         """Fetches and checks the model; then it is chosen, with its usual backends ticked."""
         unchanged = [gr.skip()] * (self._others + 2)
-        stop = self._stops.begin(request)
+        stop = self.stops.begin(request)
         allowed = self._allowed.at(request)
         found: list[catalog.Family] = []
         yield (note("Looking …"), gr.Button(visible=True), *unchanged)
@@ -86,7 +86,7 @@ class OwnModel:
             yield (note(f"Stopped{kept}."), gr.Button(visible=False), *unchanged)
             return
         finally:
-            self._stops.over(request, stop)
+            self.stops.over(request, stop)
         (family,) = found
         said = f"{family.title} is loaded, as the family {family.name}. {family.summary}"
         chosen, *others = _choices(self._others + 1)

@@ -22,11 +22,11 @@ from qa_backends.web.ask.own import OwnModel
 from qa_backends.web.ask.shown import deployed, first_asked, first_sight, updates_of
 from qa_backends.web.ask.visits import Visit
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, filled_in, offer, said
-from qa_backends.web.shared.stops import UNFORESEEN
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
+    from qa_backends.web.shared.stops import Stops
 
 WAITING_ROOM = 16
 """Questions that may be under way or waiting at once; the next ones wait in Gradio's own queue."""
@@ -136,6 +136,11 @@ class AskTab:
         ]  # fmt: skip
 
     @property
+    def stops(self) -> list[Stops]:
+        """What ends a visitor's work here."""
+        return [self._answering.stops, self._own.stops]
+
+    @property
     def outputs(self) -> list[Any]:
         """What asking changes."""
         return [*self.shown, self._address, self._cancel]
@@ -159,10 +164,7 @@ class AskTab:
             )
         )  # fmt: skip
         for work in self._asking:
-            work.failure(
-                lambda: (html.trouble(UNFORESEEN), gr.Button(visible=False)), None, [self._result, self._cancel],
-                queue=False, **PRIVATE,
-            )  # fmt: skip
+            work.failure(does.failed, None, [self._result, self._cancel], queue=False, **PRIVATE)
         self.asks([self._ask.click, self._question.submit], lambda ticket: ticket + 1, [self.ticket], [self.ticket])
         for button, example in zip(self._examples, examples(), strict=True):
             self.asks(

@@ -12,9 +12,13 @@ if TYPE_CHECKING:
 
 
 def read_text(path: Path) -> str:
-    """Raises InputError for a file that is longer than the page takes, or no text."""
-    with path.open("rb") as file:
-        raw = file.read(MAX_CONTEXT_BYTES + 1)
+    """Raises InputError for a file that is longer than the page takes, or no text, or that somebody who opened the same
+    has read before: equal uploads are one file."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_CONTEXT_BYTES + 1)
+    except FileNotFoundError as error:
+        raise InputError(f"{path.name} is not here any more. Open it again.") from error
     limit = f"the limit is {MAX_CONTEXT_CHARS:,} characters. Choose a shorter one, or paste a part of it."
     if len(raw) > MAX_CONTEXT_BYTES:
         raise InputError(f"{path.name} is too long; {limit}")

@@ -61,7 +61,7 @@ def _without_ratio(view: Comparison) -> Verdict:
         why = "the baseline could not answer, so there is nothing to compare with"
     elif asked is not None and not asked.answered:
         why = "the baseline is next"
-    return Verdict(milliseconds(quickest.latency_ms or 0.0), title, why)
+    return Verdict(milliseconds(quickest.latency_ms or 0.0), title, why, chips=_disturbed(view))
 
 
 def _estimated(view: Comparison) -> Verdict:
@@ -101,11 +101,17 @@ def _measured(view: Comparison, fastest: Fastest) -> Verdict:
 def _held_back(view: Comparison, card: Card, speed: str, detail: str, chips: tuple[Chip, ...]) -> Verdict | None:
     """What comes before any speed: that it was bought with another answer, or that others computed meanwhile."""
     if card.same_answer is False:
-        return Verdict("The answers differ", f"{card.title} is {speed}, and says something else", detail, WARN, chips)
+        title = f"{card.title} is {speed}, and says something else"
+        return Verdict("The answers differ", title, detail, WARN, (*_disturbed(view), *chips))
     if view.busy is not None:
         title = f"so “{speed}” is not to be relied upon; measure again when it is quiet"
         return Verdict(f"Others took {view.busy:.0%} of this machine", title, detail, WARN, chips)
     return None
+
+
+def _disturbed(view: Comparison) -> tuple[Chip, ...]:
+    """Said where a time is shown all the same."""
+    return () if view.busy is None else (Chip(f"Others took {view.busy:.0%} of this machine", WARN),)
 
 
 def _quickest(view: Comparison) -> Card:

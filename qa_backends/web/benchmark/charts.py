@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
+from qa_backends.catalog import BASELINE
 from qa_backends.measure.benchmark.contestants import ARRIVAL, AS_ASKED, EQUAL, ORDERS, SINGLY, SORTED
 from qa_backends.measure.benchmark.plan import MIXED_BATCH, REFERENCES, nearest_length
 from qa_backends.web.benchmark.bars import Bars, Part
@@ -179,7 +180,7 @@ def _ratios(record: Record, above: Record | None) -> list[str]:
         there = above is not None and above.backend == last.backend
         step = "the step before" if there else title_of(last.backend.rpartition("/")[2])
         said.append(f"{last.ratio} to {step}")
-    return said or ["what the others are measured against"]
+    return said or (["what the others are measured against"] if record.name == BASELINE else [])
 
 
 def parts(records: Sequence[Record], at: int, height: float = 0) -> go.Figure | None:

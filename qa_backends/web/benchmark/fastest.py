@@ -41,7 +41,7 @@ class Fastest:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._stops = Stops()
+        self.stops = Stops()
         self._draw()
 
     def _draw(self) -> None:
@@ -94,7 +94,7 @@ class Fastest:
         """Searches and draws as it goes."""
         wish = _wish(family or catalog.default_family(), (on or ["cpu"])[0], loss, memory, batch, seconds, lengths)
         ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
-        stop = self._stops.begin(request)
+        stop = self.stops.begin(request)
         raced = 0
         try:
             if wish.seconds > MOST_SECONDS_HERE:
@@ -120,7 +120,7 @@ class Fastest:
             yield {self._progress: problem(str(error)), **ended}
             return
         finally:
-            self._stops.over(request, stop)
+            self.stops.over(request, stop)
         yield {self._command: gr.Code(wish.command(), visible=True), **ended}
 
     def _grown(self, search: Search) -> Changes:
@@ -134,7 +134,7 @@ class Fastest:
 
     def stop(self, request: gr.Request) -> Any:
         """Ends the visitor's own search at its next run."""
-        self._stops.end(request)
+        self.stops.end(request)
         return gr.Button(interactive=False)
 
 

@@ -43,7 +43,8 @@ def table(search: Search) -> str:
         Column("against pipeline"), Column("F1, SQuAD"), Column("F1, other texts"), Column("loaded,", "MB"),
         Column("loading,", "s"), Column("standing", number=False),
     )  # fmt: skip
-    return table_of("fastest", "Every backend that was looked at", "backend", head,
+    name = "-".join(["fastest", *map(str, lengths)])  # a sort is kept by the table's name, and by the column's place
+    return table_of(name, "Every backend that was looked at", "backend", head,
                     [_cells(search, each) for each in search.ranked])  # fmt: skip
 
 

@@ -74,10 +74,11 @@ class BenchmarkTab:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._stops = Stops()
         self._views: dict[str, _View] = {}
         self._downloads = Downloads()
         fastest = Fastest(runtime)
+        self._stops = Stops()
+        self.stops = [self._stops, fastest.stops]
         self._draw()
         self._wire()
         fastest.wire(self.family, self._devices)

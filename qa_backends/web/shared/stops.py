@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -27,12 +28,17 @@ UNFORESEEN = (
 """What is said of an error that nobody translated, of which Gradio's page says no more than that there was one."""
 
 
+LEFT_S = 10.0
+"""For so long work that was ended is remembered as that: Gradio's page calls what it cancels failed, a moment later."""
+
+
 class Stops:
     """An event for each visitor's work under way. Gradio's own way to cancel misses an event that is just handing over
     a drawing; this one is looked at by the work itself."""
 
     def __init__(self) -> None:
         self._events: dict[str, threading.Event] = {}
+        self._left: dict[str, float] = {}
         self._changed = threading.Condition()
 
     def begin(self, request: gr.Request) -> threading.Event:
@@ -63,10 +69,20 @@ class Stops:
 
     def over(self, request: gr.Request, stop: threading.Event) -> None:
         """Forgets work that is over, unless the visitor has begun anew meanwhile."""
+        now, visitor = time.monotonic(), request.session_hash or ""
         with self._changed:
-            if self._events.get(request.session_hash or "") is stop:
-                del self._events[request.session_hash or ""]
+            self._left = {each: at for each, at in self._left.items() if now - at < LEFT_S}
+            if stop.is_set():
+                self._left[visitor] = now
+            if self._events.get(visitor) is stop:
+                del self._events[visitor]
             self._changed.notify_all()
+
+    def was_left(self, request: gr.Request) -> bool:
+        """Whether what the page takes for a failure is work that the visitor has just ended, or replaced."""
+        with self._changed:
+            at = self._left.pop(request.session_hash or "", None)
+        return at is not None and time.monotonic() - at < LEFT_S
 
     def until_stopped(
         self, request: gr.Request, work: Callable[[threading.Event], Generator[Updates]]
@@ -84,6 +100,9 @@ class Stops:
                     if stop.is_set():
                         break
                     yield drawing
+        except GeneratorExit:  # cancelled, or its page was closed
+            stop.set()
+            raise
         finally:
             self.over(request, stop)
         if stop.is_set():

@@ -16,11 +16,11 @@ SECONDS_FROM_MS = 10_000
 
 
 def milliseconds(value: float) -> str:
-    """Three significant digits: 0.42, 4.21, 42.1, 421; from ten seconds on in seconds."""
-    if value >= SECONDS_FROM_MS:
+    """About three significant digits: 0.42, 4.21, 42.1, 421; from ten seconds on in seconds."""
+    if round(value) >= SECONDS_FROM_MS:
         return f"{value / 1000:,.1f} s"
-    for limit, digits in ((1, 2), (10, 2), (100, 1)):
-        if value < limit:
+    for limit, digits in ((10, 2), (100, 1)):
+        if round(value, digits) < limit:
             return f"{value:.{digits}f} ms"
     return f"{value:,.0f} ms"
 

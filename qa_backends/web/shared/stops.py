@@ -68,7 +68,8 @@ class Stops:
             return self._events.get(visitor) in (None, stop)
 
     def over(self, request: gr.Request, stop: threading.Event) -> None:
-        """Forgets work that is over, unless the visitor has begun anew meanwhile."""
+        """Forgets work that is over, unless the visitor has begun anew meanwhile; that it was ended is remembered for a
+        moment."""
         now, visitor = time.monotonic(), request.session_hash or ""
         with self._changed:
             self._left = {each: at for each, at in self._left.items() if now - at < LEFT_S}

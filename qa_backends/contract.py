@@ -6,6 +6,7 @@ Array shapes are written ``[n_windows, seq_len]``.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -153,6 +154,11 @@ class Answer:
     score: float
     null_score: float
     confidence: float
+
+    @property
+    def json_score(self) -> float | None:
+        """``score``, which is ``-inf`` where the text holds no span at all, as JSON can say it."""
+        return self.score if math.isfinite(self.score) else None
 
 
 @dataclass(frozen=True, slots=True)

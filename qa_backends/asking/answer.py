@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ def answer_json(reading: Reading, cold_s: float) -> dict[str, Any]:
         "answer": answer.text if span else None,
         "span": list(span) if span else None,
         "confidence": answer.confidence,
-        "score": answer.score if math.isfinite(answer.score) else None,  # of a text that holds no span
+        "score": answer.json_score,
         "null_score": answer.null_score,
         "n_windows": reading.n_windows,
         "times_ms": {

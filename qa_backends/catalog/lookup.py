@@ -16,7 +16,7 @@ from qa_backends.errors import BackendUnavailable, UnknownBackend
 from qa_backends.limits import DEVICE_TITLES, devices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from qa_backends.catalog.families import Family
     from qa_backends.contract import Engine
@@ -70,6 +70,13 @@ def resolve(
     found = family(prefix or family_name or default_family()), backend(bare)
     found[0].source(found[1].checkpoint)
     return found
+
+
+def several(names: Sequence[str], family_name: str | None = None) -> tuple[Family, list[Backend]]:
+    """Backends of one family, the one given, else that of the first name; of none, the family alone. Raises what
+    ``resolve`` raises."""
+    of = resolve(names[0], family_name)[0] if names else family(family_name or default_family())
+    return of, [resolve(name, of.name)[1] for name in names]
 
 
 def offered(of: Family, device: str | None = None) -> list[Backend]:

@@ -11,7 +11,7 @@ from qa_backends.checkpoints.download import FILES
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import named, read_config
 from qa_backends.checkpoints.manifest import shapes_of
-from qa_backends.errors import InputError
+from qa_backends.errors import ArtefactError, InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,13 +98,11 @@ def _check_described(config: dict[str, Any], shapes: dict[str, list[int]]) -> No
 
 
 def _shapes(checkpoint: Path) -> dict[str, list[int]]:
-    from safetensors import SafetensorError
-
     if (checkpoint / WEIGHTS).is_file():
         try:
             return shapes_of(checkpoint)
-        except (SafetensorError, OSError) as error:
-            raise InputError(f"Its {WEIGHTS} cannot be read ({error}). Save the model again.") from error
+        except ArtefactError as error:
+            raise InputError(f"Its {WEIGHTS} cannot be read ({error.__cause__}). Save the model again.") from error
     if (checkpoint / PARTS).is_file():
         raise InputError(
             'Its weights are split over several files. Save them in one: save_pretrained(FOLDER, max_shard_size="5GB").'

@@ -135,7 +135,7 @@ def count_parameters(checkpoint: Path) -> tuple[int, int]:
 
 
 def shapes_of(checkpoint: Path) -> dict[str, list[int]]:
-    """The shape of each weight, by its name."""
+    """The shape of each weight, by its name. Raises ArtefactError where the weights cannot be read."""
     return {name: shape for name, (_, shape) in _weights_in(checkpoint).items()}
 
 
@@ -149,12 +149,23 @@ def stored_precision(checkpoint: Path) -> str:
 
 
 def _weights_in(checkpoint: Path) -> dict[str, tuple[str, list[int]]]:
-    """The type, by safetensors' name, and the shape of each weight, by its name; only the file's head is read."""
-    from safetensors import safe_open
+    """The type, by safetensors' name, and the shape of each weight, by its name; only the file's head is read.
 
-    with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
-        parts = ((name, weights.get_slice(name)) for name in weights.keys())  # noqa: SIM118 (not a mapping)
-        return {name: (part.get_dtype(), part.get_shape()) for name, part in parts}
+    Raises:
+        ArtefactError: the weights cannot be read.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(checkpoint / WEIGHTS, framework="np") as weights:
+            parts = ((name, weights.get_slice(name)) for name in weights.keys())  # noqa: SIM118 (not a mapping)
+            return {name: (part.get_dtype(), part.get_shape()) for name, part in parts}
+    except (OSError, SafetensorError) as error:
+        raise _unreadable(checkpoint, error) from error
+
+
+def _unreadable(checkpoint: Path, error: Exception) -> ArtefactError:
+    return ArtefactError(f"{checkpoint / WEIGHTS} cannot be read ({error}). Download or make it again.")
 
 
 def intact(folder: Path) -> bool:
@@ -167,7 +178,8 @@ def intact(folder: Path) -> bool:
 
 
 def has_head(checkpoint: Path) -> bool:
-    """Whether the checkpoint has an output layer for spans."""
+    """Whether the checkpoint has an output layer for spans. Raises ArtefactError where config or weights cannot be
+    read."""
     return f"{architecture_of(read_config(checkpoint)).head}weight" in shapes_of(checkpoint)
 
 
@@ -183,13 +195,11 @@ def shapes_hash(checkpoint: Path) -> str:
     Raises:
         ArtefactError: config or weights cannot be read.
     """
-    from safetensors import SafetensorError
-
     files = (checkpoint / "config.json", checkpoint / WEIGHTS)
     try:
         return _hash_of_shapes(checkpoint.resolve(), tuple(map(_as_it_is, files)))
-    except (OSError, SafetensorError) as error:
-        raise ArtefactError(f"{checkpoint / WEIGHTS} cannot be read ({error}). Download or make it again.") from error
+    except OSError as error:  # one of them is not there
+        raise _unreadable(checkpoint, error) from error
 
 
 def _as_it_is(path: Path) -> tuple[int, int, int]:

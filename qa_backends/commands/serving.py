@@ -70,8 +70,7 @@ def serve(
     _need(NEEDED, "serve", "pip install '.[serve]'")
     from qa_backends.serving.server import serve as run
 
-    of, where = catalog.resolve(next(iter(names(backends)), None), family)[0], pick_device(device)
-    chosen = [catalog.resolve(name, of.name)[1] for name in names(backends)]
+    (of, chosen), where = catalog.several(names(backends), family), pick_device(device)
     if backends and not chosen:
         raise InputError("--backends names none.")
     run(

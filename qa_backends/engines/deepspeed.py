@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.contract import Choice, SpanLogits
+from qa_backends.engines._parts import in_parts
 from qa_backends.engines._torch import Run, TorchEngine
 from qa_backends.errors import ArtefactError
 
@@ -51,13 +50,7 @@ class DeepSpeed(TorchEngine):
         return run
 
     def forward(self, windows: Windows) -> SpanLogits:
-        feeds = windows.inputs(self._inputs)
-        parts = [
-            self._logits({name: array[first : first + AT_ONCE] for name, array in feeds.items()})
-            for first in range(0, windows.n_windows, AT_ONCE)
-        ]
-        start, end = (np.concatenate(each) for each in zip(*((part.start, part.end) for part in parts), strict=True))
-        return SpanLogits(start, end)
+        return in_parts(self._logits, windows.inputs(self._inputs), AT_ONCE)
 
     def _autocast(self) -> AbstractContextManager[Any]:
         """None: the kernels compute in the precision that they were made for, and take no inputs in another."""

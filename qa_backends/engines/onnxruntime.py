@@ -9,24 +9,23 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import Choice, Engine, Ran, SpanLogits, Windows
 from qa_backends.engines._cpu_graph import AS_IT_STANDS, SLOW, for_cpu, suits
 from qa_backends.engines._onnx import FILE, OUTPUTS
+from qa_backends.engines._parts import in_parts
 from qa_backends.engines._replay import Replay
 from qa_backends.errors import ArtefactError, BackendUnavailable
 from qa_backends.limits import thread_count
 from qa_backends.paths import cache_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     import onnxruntime
 
-    Feeds = dict[str, np.ndarray[Any, Any]]
+    from qa_backends.engines._parts import Feeds
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 AT_ONCE = 192
@@ -186,16 +185,6 @@ class OnnxRuntime(Engine):
 
     def close(self) -> None:
         self._session = self._replay = None
-
-
-def in_parts(forward: Callable[[Feeds], SpanLogits], feeds: Feeds, most: int) -> SpanLogits:
-    """Logits of inputs ``[n_windows, seq_len]`` by a call that takes at most so many windows."""
-    n_windows = len(next(iter(feeds.values())))
-    parts = [
-        forward({name: array[first : first + most] for name, array in feeds.items()})
-        for first in range(0, n_windows, most)
-    ]
-    return SpanLogits(np.concatenate([each.start for each in parts]), np.concatenate([each.end for each in parts]))
 
 
 def _tensorrt_options(artefact: Path, graph: str) -> dict[str, str]:

@@ -161,10 +161,10 @@ def app(options: Options) -> serve.Application:
         InputError: the family's weights are random.
     """
     catalog.adopt_chosen(UNWATCHED)
-    family = catalog.family(options.family or catalog.default_family())
-    family.check_answers()
     names = [name.strip() for name in options.backends.split(",") if name.strip()]
-    chosen = [catalog.resolve(name, family.name)[1] for name in names or preselection(family, options.where)]
+    family, chosen = catalog.several(names, options.family or None)
+    family.check_answers()
+    chosen = chosen or [catalog.backend(name) for name in preselection(family, options.where)]
     size = BatchSize(items=options.max_batch, wait_s=options.max_wait_ms / 1000)
     models = {}
     for backend in chosen:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -111,7 +110,7 @@ def given(found: tuple[Answer, Prepared] | QAError) -> GivenAnswer | Failed:
         answer=answer.text if answer.span else None,
         span=(answer.span.start, answer.span.end) if answer.span else None,
         confidence=answer.confidence,
-        score=answer.score if math.isfinite(answer.score) else None,
+        score=answer.json_score,
         null_score=answer.null_score,
         n_windows=prepared.windows.n_windows,
         notices=list(prepared.notices),

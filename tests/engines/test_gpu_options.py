@@ -20,9 +20,10 @@ from qa_backends.checkpoints.architectures import LENGTHS
 from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.contract import Query, SpanLogits
 from qa_backends.engines._buckets import POSITIONS
+from qa_backends.engines._parts import in_parts
 from qa_backends.engines._replay import MOST, Replay
 from qa_backends.engines.deepspeed import AT_ONCE, DeepSpeed
-from qa_backends.engines.onnxruntime import OnnxRuntime, in_parts
+from qa_backends.engines.onnxruntime import OnnxRuntime
 from qa_backends.engines.pytorch import PyTorch
 from qa_backends.errors import ArtefactError, BackendUnavailable
 from qa_backends.paths import OWN_QUESTIONS

@@ -9,7 +9,8 @@ import torch
 from helpers import BASELINE, encoder_of, random_bert
 
 from qa_backends import catalog
-from qa_backends.errors import InputError
+from qa_backends.checkpoints.files import WEIGHTS
+from qa_backends.errors import ArtefactError, InputError
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.squad import read_squad
@@ -73,3 +74,10 @@ def test_nobody_teaches_who_was_not_taught(tiny: Path, tmp_path: Path) -> None:
         Teaching(tiny, others=(encoder_of(tiny),)).check(tiny, UNCHANGED)
     with pytest.raises(InputError, match=r"holds no model\.safetensors\. Name a folder"):
         Teaching(tmp_path).check(tiny, UNCHANGED)
+
+
+def test_a_teacher_whose_weights_are_damaged_is_named(tiny: Path, tmp_path: Path) -> None:
+    damaged = random_bert(tmp_path / "damaged")
+    (damaged / WEIGHTS).write_bytes(b"\xff" * 64)
+    with pytest.raises(ArtefactError, match=r"damaged/model\.safetensors cannot be read"):
+        Teaching(damaged).check(tiny, UNCHANGED)

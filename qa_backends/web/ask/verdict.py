@@ -105,13 +105,17 @@ def _held_back(view: Comparison, card: Card, speed: str, detail: str, chips: tup
         return Verdict("The answers differ", title, detail, WARN, (*_disturbed(view), *chips))
     if view.busy is not None:
         title = f"so “{speed}” is not to be relied upon; measure again when it is quiet"
-        return Verdict(f"Others took {view.busy:.0%} of this machine", title, detail, WARN, chips)
+        return Verdict(_others_took(view.busy), title, detail, WARN, chips)
     return None
 
 
 def _disturbed(view: Comparison) -> tuple[Chip, ...]:
     """Said where a time is shown all the same."""
-    return () if view.busy is None else (Chip(f"Others took {view.busy:.0%} of this machine", WARN),)
+    return () if view.busy is None else (Chip(_others_took(view.busy), WARN),)
+
+
+def _others_took(share: float) -> str:
+    return f"Others took {share:.0%} of this machine"
 
 
 def _quickest(view: Comparison) -> Card:

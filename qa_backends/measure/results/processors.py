@@ -78,7 +78,7 @@ def reached(benchmarks: Sequence[Benchmark]) -> str:
         lines.append([f"{tokens} tokens, one by one, at most {MOST_F1_LOST:g} F1 lost", "", *careful])
     lines.append(["unstable measurements", "", *map(unstable_of, benchmarks)])
     table = markdown(head, lines)
-    marks = f" Those marked{EARLIER} were measured with weights of other shapes than those that ship now."
+    marks = f" Of those marked{EARLIER} both the time and the F1 lost are those of weights that others have replaced."
     return (
         f"{table}\n\nThe best is the fastest of those that lose at most {F1_FOR_AIMS:g} F1 on SQuAD against the "
         f"baseline, or {MOST_F1_LOST:g}, which is what the page and `recommend` allow unless told otherwise. They are "

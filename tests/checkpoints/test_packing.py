@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 from helpers import encoder_of, random_bert
+from kinds import checkpoint_of
 
 from qa_backends.checkpoints import smaller
 from qa_backends.checkpoints.architectures import architecture_of
@@ -137,3 +139,32 @@ def test_what_was_made_of_a_packed_model_stands_beside_it_wherever_it_is_packed_
     smaller.note(tmp_path / "copy", "pruned", tmp_path / "mine")
     for each in ("copy", "mine"):
         assert smaller.made_of(tmp_path / each) == {"pruned": tmp_path / "mine"}
+
+
+def smaller_of(folder: Path, kind: str = "bert", seed: int = 1) -> Path:
+    """What training leaves as a smaller checkpoint, in place of what the folder held."""
+    shutil.rmtree(folder, ignore_errors=True)
+    manifest_of(checkpoint_of(kind, folder, seed=seed), step="prune", parent=None, settings={}).write(folder)
+    return folder
+
+
+def test_what_takes_a_smaller_checkpoints_place_is_not_taken_for_it(tmp_path: Path) -> None:
+    one, other = (checkpoint_of("bert", tmp_path / str(seed), seed=seed) for seed in (5, 6))
+    place = smaller_of(tmp_path / "pruned")
+    smaller.note(one, "pruned", place)
+    assert smaller.made_of(one) == {"pruned": place}
+    smaller.note(other, "pruned", smaller_of(place, seed=2))
+    assert (smaller.made_of(one), smaller.made_of(other)) == ({}, {"pruned": place})
+    smaller.note(one, "pruned", smaller_of(place, "electra"))
+    assert smaller.made_of(one) == {}, "of another kind"
+
+
+def test_a_copy_that_computes_otherwise_has_smaller_checkpoints_of_its_own(tmp_path: Path) -> None:
+    model, copy = (checkpoint_of("bert", tmp_path / name, seed=5) for name in ("mine", "copy"))
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps(config | {"hidden_act": "relu"}))
+    place = smaller_of(tmp_path / "pruned")
+    smaller.note(model, "pruned", place)
+    assert smaller.made_of(copy) == {}
+    smaller.note(copy, "pruned", smaller_of(tmp_path / "other"))
+    assert smaller.made_of(model) == {"pruned": place}

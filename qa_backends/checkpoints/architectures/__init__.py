@@ -86,11 +86,7 @@ class Architecture:
         import transformers
         from torch import nn
 
-        implementation = attention if self.fused_attention else "eager"
-        kind: Any = getattr(transformers, f"{self.name}Config")
-        # What begins with "_" is transformers' own, and could name code to fetch.
-        public = {key: each for key, each in settings.items() if key[:1] != "_" and key != "attn_implementation"}
-        config = kind.from_dict(public, attn_implementation=implementation)
+        config = self.config(settings, attention if self.fused_attention else "eager")
         pruned, sizes = config.pruned_heads or {}, settings.get("intermediate_sizes") or []
         config.pruned_heads = {}  # of which it would remove no layer's all
         model: PreTrainedModel = getattr(transformers, f"{self.name}ForQuestionAnswering")(config)
@@ -106,6 +102,16 @@ class Architecture:
             else:
                 block.remove_ffn()
         return model
+
+    def config(self, settings: Mapping[str, Any], attention: str = "eager") -> PretrainedConfig:
+        """What ``config.json`` says as transformers has it, with whatever that leaves out."""
+        import transformers
+
+        kind: Any = getattr(transformers, f"{self.name}Config")
+        # What begins with "_" is transformers' own, and could name code to fetch.
+        public = {key: each for key, each in settings.items() if key[:1] != "_" and key != "attn_implementation"}
+        config: PretrainedConfig = kind.from_dict(public, attn_implementation=attention)
+        return config
 
     def blocks(self, model: PreTrainedModel) -> list[Block]:
         """The encoder's layers, first to last; none where ``layers_known`` is false."""

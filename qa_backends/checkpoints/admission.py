@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.download import FILES
 from qa_backends.checkpoints.files import WEIGHTS
-from qa_backends.checkpoints.load import named, read_config
+from qa_backends.checkpoints.load import json_of, named, read_config
 from qa_backends.checkpoints.manifest import shapes_of
+from qa_backends.checkpoints.packing import check_tokenizer
 from qa_backends.errors import ArtefactError, InputError
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ PARTS = f"{WEIGHTS}.index.json"
 """Where transformers lists the files that large weights are split into."""
 BYTES_PER_PARAMETER = 4
 """Of loaded weights: FP32 is the most any engine computes in."""
-SMALL = tuple(name for name in (*FILES, "added_tokens.json") if name != WEIGHTS)
-"""What is read of a folder besides the weights, the last by transformers where it makes a tokenizer."""
+SMALL = tuple(name for name in FILES if name != WEIGHTS)
+"""What is read of a folder besides the weights."""
 MOST_SMALL = 50_000_000
 """Bytes of a config or a vocabulary: those of a hundred languages have 17 million."""
 MOST_LAYERS = 128
@@ -41,14 +41,15 @@ def admit(checkpoint: Path, most_bytes: int) -> dict[str, Any]:
     Raises:
         InputError: it wants code of its own, holds no safetensors weights in one file, was not taught to find spans, is
             too large, or its weights are not those that its config describes; each with what to do.
-        ArtefactError: there is no config, or it is of a kind that is not known.
+        ArtefactError: there is no config, or it is of a kind that is not known, or has a tokenizer that is not.
     """
     for name in (each for each in SMALL if (checkpoint / each).is_file()):
         if (size := (checkpoint / name).stat().st_size) > MOST_SMALL:
             raise InputError(f"Its {name} has {size / 1e6:,.0f} MB, which no config or vocabulary needs.")
-    if any("auto_map" in _json(checkpoint / name) for name in ("config.json", "tokenizer_config.json")):
+    if any("auto_map" in json_of(checkpoint / name) for name in ("config.json", "tokenizer_config.json")):
         raise InputError("This model brings code of its own to run, which is never done here. Choose one without.")
     config = read_config(checkpoint)
+    check_tokenizer(checkpoint)
     shapes = _shapes(checkpoint)
     head = f"{architecture_of(config).head}weight"
     if shapes.get(head, [0])[0] != SPANS:
@@ -113,12 +114,3 @@ def _shapes(checkpoint: Path) -> dict[str, list[int]]:
             f"safetensors where you trust it: save_pretrained(FOLDER) writes {WEIGHTS}."
         )
     raise InputError(f"It holds no {WEIGHTS}. Name a folder that save_pretrained wrote a fine-tuned model to.")
-
-
-def _json(file: Path) -> dict[str, Any]:
-    """An object as it stands; empty where there is none, which is noticed elsewhere if it matters."""
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 WEIGHTS = "model.safetensors"
 VOCABULARIES = ("vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 """What tokenizers were saved as before ``tokenizer.json``."""
-TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")
+TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 """What else decides how such a tokenizer splits."""
 CHECKPOINT_FILES = (WEIGHTS, "config.json", "tokenizer.json", *VOCABULARIES)
 """All that decides what a checkpoint computes, once it has its ``tokenizer.json``."""

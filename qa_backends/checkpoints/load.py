@@ -40,6 +40,15 @@ def read_config(checkpoint: Path) -> dict[str, Any]:
     return architecture_of(config).common(config)
 
 
+def json_of(file: Path) -> dict[str, Any]:
+    """An object as it stands; empty where there is none, which is noticed elsewhere if it matters."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def load_model(checkpoint: Path, *, attention: str = "sdpa", **overrides: object) -> PreTrainedModel:
     """The checkpoint's model in float32, in evaluation mode. ``overrides`` replace entries of the config.
 

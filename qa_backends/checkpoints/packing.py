@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.fits import kept_fit
-from qa_backends.checkpoints.load import load_model, read_config, save_model
+from qa_backends.checkpoints.load import json_of, load_model, read_config, save_model
 from qa_backends.checkpoints.manifest import file_hash, fitted_of, has_head, known_manifest, manifest_of
 from qa_backends.errors import ArtefactError, DriftError
 from qa_backends.progress import UNWATCHED
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 PACKING_TOLERANCE = 1e-5
 """Packing removes zeros; it may change logits by no more than rounding the weights of a folded bias does."""
+ONE_TOKENIZER = ("Bert", "DistilBert", "Electra")
+"""Kinds whose tokenizers differ in their names alone."""
 
 
 def pack_checkpoint(source: Path, folder: Path, settings: dict[str, Any], progress: Progress = UNWATCHED) -> None:
@@ -148,18 +150,36 @@ def write_tokenizer(source: Path, folder: Path) -> None:
     of merges, or a model of SentencePiece's.
 
     Raises:
-        ArtefactError: there is none of them.
+        ArtefactError: there is none of them, or the model was saved with another tokenizer than its kind's.
     """
     if (source / "tokenizer.json").is_file():
         shutil.copyfile(source / "tokenizer.json", folder / "tokenizer.json")
         return
     import transformers
 
-    kind = getattr(transformers, f"{architecture_of(read_config(source)).name}TokenizerFast")
+    check_tokenizer(source)
+    name = architecture_of(read_config(source)).name
+    kind = getattr(transformers, f"{name}TokenizerFast")
     try:
         kind.from_pretrained(source).backend_tokenizer.save(str(folder / "tokenizer.json"))
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise ArtefactError(f"{source} holds no tokenizer that can be read ({error}). Save one beside it.") from error
+
+
+def check_tokenizer(source: Path) -> None:
+    """Raises ArtefactError where there is no ``tokenizer.json``, and the model was saved with another tokenizer than
+    its kind's: of the same vocabulary, that would make other tokens."""
+    if (source / "tokenizer.json").is_file():
+        return
+    name = architecture_of(read_config(source)).name
+    alike = ONE_TOKENIZER if name in ONE_TOKENIZER else (name,)
+    told = [json_of(source / each).get("tokenizer_class") for each in ("tokenizer_config.json", "config.json")]
+    wanted = next((str(each) for each in told if each), f"{name}Tokenizer")
+    if wanted.removesuffix("Fast") not in [f"{each}Tokenizer" for each in alike]:
+        raise ArtefactError(
+            f"This model was saved with a {wanted[:60]}, which splits texts otherwise than the {name}Tokenizer that "
+            "is read here. Choose a model that has a tokenizer.json."
+        )
 
 
 def _probe(model: PreTrainedModel) -> torch.Tensor:

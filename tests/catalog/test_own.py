@@ -17,12 +17,14 @@ from safetensors.torch import load_file, save_file
 from qa_backends import catalog, pipeline
 from qa_backends.catalog import own
 from qa_backends.checkpoints.files import WEIGHTS
+from qa_backends.checkpoints.sources import make_ready, with_tokenizer
 from qa_backends.contract import Query
 from qa_backends.engines.torch_compile import TorchCompile
 from qa_backends.errors import ArtefactError, InputError, UnknownBackend
 from qa_backends.measure.recommend.recommend import recommend
 from qa_backends.measure.recommend.wish import Wish
 from qa_backends.progress import UNWATCHED
+from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.runtime import Runtime
 from qa_backends.web.ask import share
 
@@ -89,6 +91,21 @@ def test_settings_that_decide_the_tokenizer_are_part_of_what_it_is(tmp_path: Pat
         (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lower_case}), encoding="utf-8")
         names.add(catalog.adopt(str(folder), UNWATCHED).name)
     assert len(names) == 2
+
+
+def test_a_tokenizer_that_predates_its_own_file_keeps_the_tokens_that_were_added(tmp_path: Path) -> None:
+    folder = checkpoint_of("bert", tmp_path / "mine")
+    words = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.txt").write_text("\n".join(sorted(words, key=words.get)[:-1]), encoding="utf-8")
+    plain = catalog.adopt(str(folder), UNWATCHED)
+    (folder / "added_tokens.json").write_text('{"qqq": 3999}', encoding="utf-8")
+    added = catalog.adopt(str(folder), UNWATCHED)
+    assert added.name != plain.name
+    packed = SubwordTokenizer(make_ready(added.source("baseline"), UNWATCHED))
+    assert packed.encode("qqq").ids.tolist() == [3999]
+    again = SubwordTokenizer(with_tokenizer(folder, UNWATCHED))
+    assert again.encode("qqq").ids.tolist() == [3999]
 
 
 def test_a_model_of_two_segments_with_a_tokenizer_of_one_runs_everywhere(tmp_path: Path, runtime: Runtime) -> None:
@@ -192,6 +209,11 @@ def with_code(folder: Path) -> None:
     changed(folder, auto_map={"AutoModel": "modeling_mine.Mine"})
 
 
+def japanese(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}', encoding="utf-8")
+
+
 def unknown(folder: Path) -> None:
     changed(folder, model_type="big_bird")
 
@@ -214,6 +236,7 @@ def unknown(folder: Path) -> None:
         (no_config, "does not describe a model"),
         (huge, "tokenizer.json has 60 MB"),
         (with_code, "code of its own.*Choose one without"),
+        (japanese, "saved with a BertJapaneseTokenizer, .*Choose a model that has a tokenizer.json"),
         (unknown, "'big_bird' cannot be read. Choose one of the kinds albert, bert, deberta-v2, distilbert"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

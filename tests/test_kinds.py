@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from contracts import check_backend
 from helpers import ROOT
-from kinds import CONFIGS, HEADS, LAYERS, SPECIAL, TOKENS, checkpoint_of, family_of
+from kinds import CONFIGS, HEADS, LAYERS, SPECIAL, TOKENS, answer, checkpoint_of, family_of, same_weights
 
 from qa_backends import catalog
 from qa_backends.artefacts.build import build
@@ -80,6 +80,33 @@ def test_fusion_is_counted_and_not_offered_where_it_would_be_one_in_name_only(fa
     with pytest.raises(ArtefactError, match="Choose a backend of the plain graph"):
         runtime.make_ready(family, fused, "cpu", UNWATCHED)
     assert _attentions_fused(build(folder_of(family), "onnx", opened, UNWATCHED)) < LAYERS, "or it could be offered"
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("bert", {"hidden_act": "relu"}),
+        ("roberta", {"hidden_act": "gelu_new"}),
+        ("bert", {"position_embedding_type": "relative_key"}),
+    ],
+)
+def test_a_model_that_is_not_fused_by_its_config_is_offered_the_plain_graph(
+    kind: str, changes: dict[str, object], tmp_path: Path, runtime: Runtime
+) -> None:
+    family = family_of(kind, tmp_path, **changes)
+    assert catalog.usual(family) == ("baseline", "baseline-ort")
+    assert not any("fused" in each.artefact for each in catalog.offered(family))
+    catalog.register(family)
+    one, other = (answer(runtime, family, name) for name in ("baseline", None))
+    assert one.span == other.span and same_weights(one, other)
+    with pytest.raises(ArtefactError, match=r"by its config, .*Choose a backend of the plain graph"):
+        runtime.make_ready(family, catalog.backend("baseline-ort-fused"), "cpu", UNWATCHED)
+
+
+def test_a_model_of_one_segment_with_a_tokenizer_of_two_runs_everywhere(tmp_path: Path, runtime: Runtime) -> None:
+    catalog.register(family := family_of("bert", tmp_path, type_vocab_size=1))
+    one, other = (answer(runtime, family, name) for name in catalog.usual(family))
+    assert one.span == other.span and same_weights(one, other)
 
 
 def _attentions_fused(folder: Path) -> int:

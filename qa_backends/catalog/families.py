@@ -39,9 +39,9 @@ class Published:
 class Family:
     """``checkpoints`` by name, the baseline first; ``settings`` are how its models read a text,
     ``language`` the one that they know, as ISO 639 abbreviates it ("en"), empty where that is not known. ``kind`` is
-    what their configs call the architecture; ``own``, of somebody's own model, where that is: a folder, or a repository
-    and commit. ``download_mb`` is what its weights take, in millions of bytes, and ``published`` what others measured
-    of its checkpoints, by their names."""
+    what their configs call the architecture, and ``fuses`` whether ONNX Runtime's optimiser knows all of it; ``own``,
+    of somebody's own model, where that is: a folder, or a repository and commit. ``download_mb`` is what its weights
+    take, in millions of bytes, and ``published`` what others measured of its checkpoints, by their names."""
 
     name: str
     title: str
@@ -49,6 +49,7 @@ class Family:
     settings: ReaderSettings = DEFAULT_SETTINGS
     language: str = ""
     kind: str = "bert"
+    fuses: bool = True
     own: str = ""
     download_mb: int = 0
     published: tuple[tuple[str, Published], ...] = ()
@@ -175,6 +176,7 @@ _families = {
             settings=replace(DEFAULT_SETTINGS, null_threshold=ALWAYS_ANSWERS),
             language="en",
             kind="distilbert",
+            fuses=False,
             download_mb=261,
             published=(("baseline", Published(87.1, V1)),),
         ),
@@ -212,6 +214,7 @@ def family_of(checkpoint: Path, name: str, title: str) -> Family:
         checkpoints=(("baseline", Source(folder=checkpoint)),),
         settings=architecture_of(config).reads(config),
         kind=str(config["model_type"]),
+        fuses=architecture_of(config).fuses(config),
     )
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from qa_backends.artefacts.steps import CHECKPOINT, chain_of, step_names
 from qa_backends.catalog.backends import BACKENDS, BASELINE, OF_THEIR_OWN, PRESELECTED, PRUNED, Backend
 from qa_backends.catalog.families import default_family, families, family
-from qa_backends.checkpoints.architectures import architecture
 from qa_backends.engines import engine_class, engine_names
 from qa_backends.errors import BackendUnavailable, UnknownBackend
 from qa_backends.limits import DEVICE_TITLES, devices
@@ -100,7 +99,7 @@ def usual(of: Family) -> tuple[str, ...]:
 
 def in_family(of: Family, name: str) -> str:
     """What a backend of the table is called in the family: of its smaller checkpoint, where it has not the row's, and
-    of the plain graph, where its kind of model is not fused."""
+    of the plain graph, where its models are not fused."""
     row = backend(name)
     theirs = _checkpoints(of, row.checkpoint) or _checkpoints(of, PRUNED)
     row = replace(row, checkpoint=theirs[0])
@@ -108,14 +107,14 @@ def in_family(of: Family, name: str) -> str:
 
 
 def suits(backend: Backend, of: Family) -> bool:
-    """Whether engine and build steps know the family's kind of model."""
+    """Whether engine and build steps know the family's models."""
     kinds = backend.engine_class.kinds
     return (not kinds or of.kind in kinds) and _fused(backend, of)
 
 
 def _fused(backend: Backend, of: Family) -> bool:
-    """Whether the family's kind of model is fused, if the backend wants that."""
-    return bool(architecture(of.kind).fusion) or not any(step.fuses for step in chain_of(backend.artefact))
+    """Whether the family's models are fused, if the backend wants that."""
+    return of.fuses or not any(step.fuses for step in chain_of(backend.artefact))
 
 
 def _checkpoints(of: Family, row: str) -> list[str]:

@@ -129,6 +129,7 @@ def _family(name: str, source: Source, smaller: dict[str, Source], config: dict[
         settings=replace(reads, null_threshold=ALWAYS_ANSWERS) if card.always_answers else reads,
         language=card.language,
         kind=str(config["model_type"]),
+        fuses=architecture.fuses(config),
         published=figures,
         own=str(source.folder or f"{source.repository}@{source.revision}"),
     )

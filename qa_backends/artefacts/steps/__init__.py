@@ -76,7 +76,7 @@ class Step:
     devices: tuple[str, ...] = ("cuda", "cpu")
     """Where what it makes can run: an engine may know its operators on one device alone."""
     fuses: bool = False
-    """Whether it wants a kind of model that onnxruntime's optimiser knows, see ``Architecture.fusion``."""
+    """Whether it wants a model that onnxruntime's optimiser knows, see ``Architecture.fuses``."""
     scaled_by_batch: bool = False
     """Whether activations are scaled by all that a forward call holds, so that a question's logits hang on its company.
     """

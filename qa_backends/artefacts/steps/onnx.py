@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from qa_backends.artefacts.graph import FILE, precision_of, quiet
 from qa_backends.artefacts.steps import CHECKPOINT, Making, Step
 from qa_backends.checkpoints.admission import BYTES_PER_PARAMETER
+from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import load_model
 from qa_backends.errors import ArtefactError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 OPSET = 17
 MOST_BYTES = 2**31
@@ -22,6 +28,7 @@ def make(making: Making) -> None:
     from optimum.exporters.onnx import onnx_export_from_model
 
     model = load_model(making.checkpoint, attention="eager")
+    _tell_no_segments_apart(model)
     size = BYTES_PER_PARAMETER * sum(each.numel() for each in model.parameters())
     if size >= MOST_BYTES:
         raise ArtefactError(
@@ -33,6 +40,17 @@ def make(making: Making) -> None:
             model, making.folder, opset=OPSET, task="question-answering", do_validation=False, do_constant_folding=True
         )
     (making.folder / "config.json").unlink(missing_ok=True)
+
+
+def _tell_no_segments_apart(model: PreTrainedModel) -> None:
+    """Of a model that knows one segment, in place, makes a second that is the same: its exported graph takes segments
+    all the same, and is given those of its tokenizer."""
+    from torch import nn
+
+    if getattr(model.config, "type_vocab_size", 0) == 1:
+        embeddings: Any = model.get_submodule(f"{architecture_of(model.config).base}embeddings")
+        first = embeddings.token_type_embeddings.weight.data
+        embeddings.token_type_embeddings = nn.Embedding.from_pretrained(first.repeat(2, 1))
 
 
 STEP = Step(

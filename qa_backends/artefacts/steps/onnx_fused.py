@@ -10,16 +10,17 @@ from qa_backends.errors import ArtefactError
 
 
 def make(making: Making) -> None:
-    """Raises ArtefactError where some part was not recognised, or the kind of model is known not to be: the result
-    would be "optimised" in name only."""
+    """Raises ArtefactError where some part was not recognised, or the model is known not to be: the result would be
+    "optimised" in name only."""
     import onnx
     from onnxruntime.transformers.optimizer import optimize_model
 
     config = read_config(making.checkpoint)
     architecture = architecture_of(config)
-    if not architecture.fusion:
+    if not architecture.fuses(config):
+        which = "this model, by its config," if architecture.fusion else "models"
         raise ArtefactError(
-            f"ONNX Runtime's optimiser does not fuse models of the kind '{config['model_type']}'. "
+            f"ONNX Runtime's optimiser does not fuse {which} of the kind '{config['model_type']}'. "
             "Choose a backend of the plain graph, which ONNX Runtime optimises when it loads it."
         )
     with quiet():

@@ -157,8 +157,12 @@ class Architecture:
 
     def expected_fusions(self, config: Mapping[str, Any]) -> dict[str, int]:
         """How often each fused operator occurs in the graph of a model of that ``config.json`` when all of it was
-        fused; only asked where ``fusion`` says so."""
+        fused; only asked where ``fuses`` says so."""
         raise NotImplementedError
+
+    def fuses(self, config: Mapping[str, Any]) -> bool:
+        """Whether onnxruntime's optimiser fuses all that there is to fuse of a model of that ``config.json``."""
+        return bool(self.fusion)
 
     def inputs(self, model: PreTrainedModel) -> list[str]:
         """Of the arrays of ``Windows``, those that the model takes: segments only where it tells two of them apart."""

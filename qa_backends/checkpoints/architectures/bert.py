@@ -37,6 +37,11 @@ class Bert(Architecture):
             remove_ffn=partial(_remove_ffn, layer),
         )
 
+    def fuses(self, config: Mapping[str, Any]) -> bool:
+        """Neither other activations nor positions by distance are recognised."""
+        absolute = config.get("position_embedding_type", "absolute") == "absolute"
+        return absolute and config.get("hidden_act", "gelu") == "gelu"
+
     def expected_fusions(self, config: Mapping[str, Any]) -> dict[str, int]:
         layers, pruned = int(config["num_hidden_layers"]), config.get("pruned_heads") or {}
         empty = {int(layer) for layer, heads in pruned.items() if len(heads) == config["num_attention_heads"]}

@@ -11,14 +11,14 @@ from helpers import ROOT
 from kinds import CONFIGS, HEADS, LAYERS, SPECIAL, TOKENS, answer, checkpoint_of, family_of, same_weights
 
 from qa_backends import catalog
-from qa_backends.artefacts.build import build
+from qa_backends.artefacts.build import build, find
 from qa_backends.artefacts.graph import FILE, count_fused, quiet
 from qa_backends.checkpoints.architectures import architecture, known
 from qa_backends.checkpoints.load import load_model
 from qa_backends.checkpoints.packing import pack_checkpoint
 from qa_backends.contract import Query
 from qa_backends.engines._cpu_graph import SLOW
-from qa_backends.errors import ArtefactError
+from qa_backends.errors import ArtefactError, BackendUnavailable
 from qa_backends.progress import UNWATCHED
 from qa_backends.runtime.loading import opened
 from qa_backends.squad import read_squad
@@ -114,6 +114,18 @@ def _attentions_fused(folder: Path) -> int:
 
     with quiet():
         return count_fused(optimize_model(str(folder / FILE), model_type="bert", opt_level=0).model)["Attention"]
+
+
+def test_an_engine_that_does_not_know_the_kind_says_so_before_anything_is_built(
+    tmp_path: Path, runtime: Runtime
+) -> None:
+    family, openvino = family_of("deberta-v2", tmp_path), catalog.backend("baseline-ov")
+    with pytest.raises(BackendUnavailable) as refusal:
+        runtime.make_ready(family, openvino, "cpu", UNWATCHED)
+    assert str(refusal.value) == (
+        "OpenVINO does not run models of the kind 'deberta-v2'. Choose another backend, as baseline-ort."
+    )
+    assert find(folder_of(family), "onnx") is None
 
 
 def test_answers_are_those_of_the_pipeline(family: Family, runtime: Runtime) -> None:

@@ -108,8 +108,11 @@ def in_family(of: Family, name: str) -> str:
 
 def suits(backend: Backend, of: Family) -> bool:
     """Whether engine and build steps know the family's models."""
-    kinds = backend.engine_class.kinds
-    return (not kinds or of.kind in kinds) and _fused(backend, of)
+    return _knows(backend.engine_class, of) and _fused(backend, of)
+
+
+def _knows(engine: type[Engine], of: Family) -> bool:
+    return not engine.kinds or of.kind in engine.kinds
 
 
 def _fused(backend: Backend, of: Family) -> bool:
@@ -134,8 +137,9 @@ def offered_on(of: Family, devices: Iterable[str]) -> list[Backend]:
     return [each for each in offered(of) if wanted & set(each.runs_on)]
 
 
-def unavailable(backend: Backend, device: str | None = None) -> BackendUnavailable | None:
-    """Why the backend cannot run on this machine, or on the device, or ``None``. Imports nothing heavy."""
+def unavailable(backend: Backend, device: str | None = None, of: Family | None = None) -> BackendUnavailable | None:
+    """Why the backend cannot run on this machine, or on the device, or models of the family, where given, or ``None``.
+    Imports nothing heavy."""
     if device is not None and device not in backend.runs_on:
         able = ", ".join(DEVICE_TITLES[each] for each in backend.runs_on) or "no device"
         named = DEVICE_TITLES.get(device, device)
@@ -148,6 +152,11 @@ def unavailable(backend: Backend, device: str | None = None) -> BackendUnavailab
         return BackendUnavailable(
             f"{engine.title} cannot read what '{backend.artefact}' makes.",
             f"Choose an artefact that is one of: {able}.",
+        )
+    if of is not None and not _knows(engine, of):
+        return BackendUnavailable(
+            f"{engine.title} does not run models of the kind '{of.kind}'.",
+            f"Choose another backend, as {usual(of)[-1]}.",
         )
     if device is None and "cpu" not in backend.runs_on and not set(backend.runs_on) & set(devices()):
         further = _missing(backend, "cuda")

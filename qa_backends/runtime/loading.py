@@ -159,7 +159,7 @@ class Runtime:
             Cancelled: ``progress`` says to stop; what was finished is kept.
         """
         check_device(device)
-        if refusal := catalog.unavailable(backend, device):
+        if refusal := catalog.unavailable(backend, device, family):
             raise refusal
         with translated(f"{family.name}/{backend.name}", "getting ready"):
             source = family.source(backend.checkpoint)
@@ -263,7 +263,7 @@ class Runtime:
         return Loaded(engine, reader, on_engine_thread(engine.describe), read_manifest(artefact), cost)
 
     def _artefact(self, family: Family, backend: Backend, device: str, progress: Progress) -> Path:
-        if refusal := catalog.unavailable(backend, device):
+        if refusal := catalog.unavailable(backend, device, family):
             raise refusal
         checkpoint = _checkpoint(family.source(backend.checkpoint), progress)
         there = not missing(checkpoint, backend.artefact, device)

@@ -135,13 +135,20 @@ def _family(name: str, source: Source, smaller: dict[str, Source], config: dict[
     )
 
 
+def _contents(family: Family) -> tuple[str | None, str | None]:
+    """The hash of what its baseline holds, or the commit that stands for that."""
+    source = family.source("baseline")
+    return source.contents, source.revision
+
+
 def _keep(wanted: str, family: Family) -> None:
-    """Registers it, in place of what the same name stood for before. What this process was started with stays.
+    """Registers it, in place of what the same name stood for before: the same model, maybe in another place, which may
+    be gone. What this process was started with stays.
 
     Raises:
         InputError: another model has that very name.
     """
-    if any(each.name == family.name and each.own != family.own for each in families()):
+    if any(each.name == family.name and _contents(each) != _contents(family) for each in families()):
         raise InputError(f"There is another model called '{family.name}' here. Save yours under another name.")
     before = _adopted.pop(wanted, family.name)
     _adopted[wanted] = family.name

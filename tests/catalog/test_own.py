@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -311,15 +312,20 @@ def test_the_model_that_the_app_was_started_with_stays_in_the_list(
         del os.environ["QA_FAMILY"]
 
 
-def test_the_same_model_under_two_names_stays_while_one_of_them_stands_for_it(tmp_path: Path) -> None:
-    one, two = (random_bert(tmp_path / place / "mine") for place in ("one", "two"))
+def test_the_same_model_in_two_places_is_one_that_stays_while_one_of_them_holds_it(
+    tmp_path: Path, runtime: Runtime
+) -> None:
+    one, two = (random_bert(tmp_path / place / "mine", seed=12) for place in ("one", "two"))
     family = catalog.adopt(str(one), UNWATCHED)
-    with pytest.raises(InputError, match="another model called"):
-        catalog.adopt(str(two), UNWATCHED)  # the same contents and name elsewhere
-    random_bert(one, seed=3)
-    catalog.adopt(str(one), UNWATCHED)
-    assert family.name not in [each.name for each in catalog.families()]
-    assert catalog.adopt(str(two), UNWATCHED).name == family.name
+    shutil.rmtree(one)
+    again = catalog.adopt(str(two), UNWATCHED)
+    assert (again.name, again.own) == (family.name, str(two))
+    assert [each for each in catalog.families() if each.own] == [again]
+    assert answer(runtime, again, "baseline")
+    catalog.adopt(str(random_bert(one, seed=3)), UNWATCHED)
+    assert again in catalog.families()
+    catalog.adopt(str(random_bert(two, seed=3)), UNWATCHED)
+    assert again not in catalog.families()
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

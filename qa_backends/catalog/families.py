@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
 from qa_backends.checkpoints.manifest import fitted_of
-from qa_backends.checkpoints.sources import Source, commit_of, ready
+from qa_backends.checkpoints.sources import Source, commit_of, nothing_to_fetch, ready
 from qa_backends.contract import ALWAYS_ANSWERS, DEFAULT_SETTINGS, ReaderSettings
 from qa_backends.errors import InputError, UnknownBackend
 from qa_backends.paths import MODELS
@@ -94,12 +94,15 @@ class Family:
     @property
     def summary(self) -> str:
         """Languages, where it comes from and published F1, as in "English; 0.13 GB from the Hugging Face Hub on first
-        use; published F1 79.5 on SQuAD v2 (baseline)"; of what was fetched, the commits that are kept to."""
-        commits = [commit_of(source) for _, source in self.checkpoints if source.remote]
-        fetched = " and ".join(each[:8] for each in commits if each)
-        origin = f"{self.download_mb / 1000:.2g} GB from the Hugging Face Hub on first use" if self.download_mb else ""
-        if fetched:
-            origin = f"from the Hugging Face Hub, commit {fetched}"
+        use; published F1 79.5 on SQuAD v2 (baseline)"; of what was fetched, the commits that are kept to, and the size
+        until all is here."""
+        remote = [source for _, source in self.checkpoints if source.remote]
+        commits = " and ".join(each[:8] for each in map(commit_of, remote) if each)
+        size = (
+            f"{self.download_mb / 1000:.2g} GB " if self.download_mb and not all(map(nothing_to_fetch, remote)) else ""
+        )
+        origin = f"{size}from the Hugging Face Hub{' on first use' if size else ''}" if remote else ""
+        origin += f", commit {commits}" if commits else ""
         figures = [f"{each.f1:.1f} on {each.data} ({name})" for name, each in self.published]
         knows = LANGUAGES.get(self.language, self.language)
         return "; ".join(filter(None, (knows, origin, "published F1 " + ", ".join(figures) if figures else "")))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from qa_backends.checkpoints import random
 from qa_backends.checkpoints.cache import ensure, find
 from qa_backends.checkpoints.files import WEIGHTS
-from qa_backends.checkpoints.hub import Fetched, fetch, noted
+from qa_backends.checkpoints.hub import Fetched, fetch, fetched, noted
 from qa_backends.checkpoints.manifest import NAME as MANIFEST
 from qa_backends.checkpoints.manifest import (
     PACKAGES,
@@ -173,6 +173,12 @@ def with_tokenizer(checkpoint: Path, progress: Progress) -> Path:
         manifest_of(folder, step=TOKENIZER, parent=file_hash(checkpoint / WEIGHTS), settings={}).write(folder)
 
     return ensure(TOKENIZER, {"step": TOKENIZER, "contents": content_hash(checkpoint)}, make, progress)
+
+
+def nothing_to_fetch(source: Source) -> bool:
+    """Whether what had to be downloaded of it came and is there still, or what was packed of that."""
+    came = fetched(source.repository, source.revision) if source.repository else None
+    return came is not None or ready(source) is not None
 
 
 def commit_of(source: Source) -> str | None:

@@ -15,6 +15,7 @@ from helpers import ROOT, random_bert
 from stand_in_hub import stand_in_hub
 from typer.testing import CliRunner
 
+from qa_backends.catalog import Family
 from qa_backends.checkpoints import cache, disk
 from qa_backends.checkpoints.cache import ensure, find
 from qa_backends.checkpoints.hub import fetch, fetched
@@ -117,6 +118,22 @@ def test_what_was_packed_does_without_its_download_and_the_commit_is_kept_to(tmp
         hub.publish("somebody/mine", random_bert(tmp_path / "later", seed=2))
         assert fetch("somebody/mine", None, UNWATCHED).revision == commit
         assert len(disk.downloads()) == 1, "and it is ours again"
+
+
+def test_a_family_says_its_size_until_all_of_it_is_here(root: Path, tmp_path: Path) -> None:
+    with stand_in_hub(tmp_path) as hub:
+        sources = [Source(repository=f"somebody/{name}") for name in ("one", "two")]
+        commits = [hub.publish(str(each.repository), random_bert(tmp_path / "published")) for each in sources]
+        checkpoints = tuple(zip(("baseline", "pruned"), sources, strict=True))
+        family = Family("ours", "Ours", checkpoints, download_mb=300)
+        size, come = "0.3 GB from the Hugging Face Hub on first use", " and ".join(each[:8] for each in commits)
+        assert family.summary == size
+        make_ready(sources[0], UNWATCHED)
+        assert family.summary == f"{size}, commit {commits[0][:8]}"
+        fetch("somebody/two", None, UNWATCHED)
+        assert family.summary == f"from the Hugging Face Hub, commit {come}"
+        disk.clear(disk.entries())
+        assert family.summary == f"{size}, commit {come}"
 
 
 def test_what_others_had_downloaded_before_is_theirs(tmp_path: Path) -> None:

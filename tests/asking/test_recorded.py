@@ -15,7 +15,7 @@ from qa_backends.asking.recorded import KIND, MAIN, Recorded, examples, record, 
 from qa_backends.measure.results import shipped
 from qa_backends.measure.results.files import read_results, write_results
 from qa_backends.measure.results.shipped import checkpoint_hash, preselection
-from qa_backends.web.ask.shown import first_sight
+from qa_backends.web.ask.shown import deployed, first_sight
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +64,13 @@ def test_at_first_sight_what_is_ticked_is_shown_on_each_kind_of_processor(
     assert shown >= set(catalog.usual(MINILM))
     if not slow or found.recorded == sentences[0]:  # without VNNI, what is recorded there may be of other weights
         assert shown == set(preselection(MINILM, "cpu"))
+
+
+def test_at_first_sight_no_other_family_than_the_forms_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert first_sight() is not None
+    monkeypatch.setenv("QA_FAMILY", "bert-large")
+    assert first_sight() is None, "it would be taken for the verdict on the model in the form"
+    assert "--family bert-large" in deployed(first_sight())
 
 
 @pytest.mark.slow

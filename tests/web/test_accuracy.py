@@ -124,6 +124,17 @@ def test_the_page_of_a_family_of_which_nothing_was_measured_is_built(monkeypatch
     assert build_page(Runtime()).fns
 
 
+@pytest.mark.parametrize(("family", "ships"), [("minilm", True), ("bert-large", False)])
+def test_a_table_that_is_empty_is_not_said_to_show_what_ships(
+    monkeypatch: pytest.MonkeyPatch, family: str, ships: bool
+) -> None:
+    monkeypatch.setenv("QA_FAMILY", family)
+    with gr.Blocks():
+        tab = AccuracyTab(Runtime())
+    assert bool(tab._table.value) is ships
+    assert ("shows what ships" in tab._progress.value) is ships
+
+
 def test_what_is_chosen_is_said_in_a_line() -> None:
     chosen = (["baseline", "pruned"], "minilm", "cpu")
     assert said_of(*chosen, OWN, 60) == "Baseline + Pruned · MiniLM · CPU · 60 of the app's own 294 questions"

@@ -67,6 +67,16 @@ def test_what_is_cancelled_has_nothing_as_its_last_word(runtime: Runtime, begun:
     assert len(last) == len(first) and all(each == gr.skip() for each in last)
 
 
+def test_where_nothing_stood_before_cancelling_brings_nothing_back(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QA_FAMILY", "bert-large")  # of which no comparison is recorded
+    answering = Answering(runtime)
+    next(asking(answering))
+    result, marks, _ = answering.cancelled(Visit(), TEXT, QUESTION, VISITOR)
+    assert "Cancelled." in result and "before it" not in result and marks == ""
+
+
 def test_half_an_emoji_is_asked_like_any_other_text(runtime: Runtime) -> None:
     broken = "\ud83d"
     form = (f"{TEXT} {broken}", f"{QUESTION} {broken}", *FORM[2:])

@@ -19,6 +19,7 @@ from qa_backends.measure.benchmark.sweep import Sweep, sweep
 from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.runtime import Runtime
 from qa_backends.web.benchmark.choices import command_of, plan_of, said_of
+from qa_backends.web.benchmark.tab import shipped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +56,16 @@ def records_of(plan: BenchmarkPlan) -> list[BenchmarkRecord]:
                          batch=point.batch, order="equal" if point.tokens else "sorted")
         for point in plan.points() for name in names
     ]  # fmt: skip
+
+
+def test_the_benchmark_that_ships_says_so_where_it_is_not_of_the_family_in_the_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = shipped()
+    monkeypatch.setenv("QA_FAMILY", "bert-large")
+    other = shipped()
+    assert usual is not None and "MiniLM" not in usual.whose
+    assert other is not None and "It is of MiniLM, not of BERT-large." in other.whose
 
 
 @pytest.fixture

@@ -47,7 +47,8 @@ SHIPS = "Ships with the app, until you run your own."
 YOURS = "Your measurement."
 DONE, UNIT = "Done.", "answers"
 WHOLE, FLAT, PACKED = "evaluation.json", "evaluation.csv", "predictions.zip"
-READY = "Start measures the chosen backends on the chosen questions. Until then the table shows what ships."
+READY = "Start measures the chosen backends on the chosen questions."
+UNTIL_THEN = " Until then the table shows what ships."
 
 
 class AccuracyTab:
@@ -62,15 +63,16 @@ class AccuracyTab:
         self._wire()
 
     def _draw(self) -> None:
+        records = shipped()
         self._measured = gr.State(None)
         with gr.Row(elem_classes="qa-start-bar"):
             with gr.Column(scale=8, min_width=280):
                 self._draw_choices()
             self._start = gr.Button("Start", variant="primary", elem_id="qa-accuracy-start", scale=0, min_width=150)
         with gr.Row(elem_classes="qa-running"):
-            self._progress = gr.HTML(idle(READY), elem_id="qa-accuracy-progress")
+            ready = READY + (UNTIL_THEN if records else "")
+            self._progress = gr.HTML(idle(ready), elem_id="qa-accuracy-progress")
             self._stop = gr.Button("Stop", elem_id="qa-accuracy-stop", scale=0, min_width=110, visible=False)
-        records = shipped()
         self._caption = gr.HTML(html.caption(records, SHIPS), elem_id="qa-accuracy-caption")
         self._table = gr.HTML(html.table(records), elem_id="qa-accuracy-table")
         self._draw_downloads(records)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 LONGER_SECONDS = 180.0
 CANCELLED = "Cancelled; this is the result before it."
+NOTHING_BEFORE = "Cancelled."
 
 
 class Answering:
@@ -166,7 +167,7 @@ class Answering:
             return gr.skip(), gr.skip(), gr.skip()
         view, hidden = visit.last or first_sight(), gr.Button(visible=False)
         if view is None:
-            return html.remark(CANCELLED), "", hidden
+            return html.remark(NOTHING_BEFORE), "", hidden
         stale = (view.question, view.context) != (question, context)
         return html.result(view, note=CANCELLED, stale=stale), html.marked(view, stale=stale), hidden
 

@@ -58,12 +58,13 @@ def first_asked() -> tuple[str, str, str, list[str], str]:
 
 def first_sight() -> Comparison | None:
     """The first recorded comparison that holds what is ticked to begin with, without the rest of its backends; where
-    none holds it all, the first."""
-    found = recorded_comparisons()
+    none holds it all, the first. ``None`` where none is of the family in the form, whose verdict it would pass for."""
+    family = catalog.default_family()
+    found = [each for each in recorded_comparisons() if each.family == family]
     if not found:
         return None
-    recorded = max(found, key=lambda each: {card.backend for card in each.cards} >= set(preselected(each.family)))
-    ticked = preselected(recorded.family)
+    ticked = preselected(family)
+    recorded = max(found, key=lambda each: {card.backend for card in each.cards} >= set(ticked))
     cards = tuple(card for card in recorded.cards if card.backend in ticked)
     sped_up = [Fastest(card.backend, card.speed_up) for card in cards if card.speed_up]
     first = recorded.fastest if recorded.fastest and recorded.fastest.backend in ticked else None

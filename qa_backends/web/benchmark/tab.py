@@ -345,4 +345,14 @@ def shipped() -> Shown | None:
     found = shipped_benchmark()
     if found is None:
         return None
-    return Shown(found, f"Ships with the app, until you run your own.{of_earlier_weights(found.rows)}")
+    other = _of_another_family(found.rows)
+    return Shown(found, f"Ships with the app, until you run your own.{other}{of_earlier_weights(found.rows)}")
+
+
+def _of_another_family(rows: Sequence[BenchmarkRecord]) -> str:
+    """Whose weights were measured, where they are not of the family that is chosen to begin with."""
+    chosen = catalog.family(catalog.default_family())
+    found = dict.fromkeys(each.backend.rpartition("/")[0] for each in rows)
+    if chosen.name in found:
+        return ""
+    return f" It is of {', '.join(catalog.family(name).short for name in found)}, not of {chosen.short}."

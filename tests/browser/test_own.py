@@ -60,6 +60,7 @@ def test_a_folder_a_second_one_under_its_name_and_a_refused_one(
     page.wait_for_selector("#qa-own-status:has-text('mine, Roberta, 2 layers is loaded')")
     page.wait_for_selector("#qa-options > button:has-text('Baseline + Baseline, fused, FP16 · mine · CPU')")
     assert chosen(page, "#qa-family").startswith("mine, Roberta, 2 layers")
+    page.wait_for_selector("#qa-result .qa-stale")  # what stands there is of another family
     assert asked(page, QUESTION) == own_answer(runtime, QUESTION)
 
     checkpoint_of("roberta", folder, seed=2)

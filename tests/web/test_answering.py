@@ -47,9 +47,7 @@ def looking(answering: Answering) -> Iterator[Any]:
 
 def cancelling_behind(answering: Answering, found: list[Any]) -> threading.Thread:
     """Who has pressed Cancel, and waits for what is under way; what it shows comes to ``found``."""
-    cancelling = threading.Thread(
-        target=lambda: found.extend(answering.cancelled(Visit(), TEXT, QUESTION, VISITOR)), daemon=True
-    )
+    cancelling = threading.Thread(target=lambda: found.extend(answering.cancelled(Visit(), VISITOR)), daemon=True)
     cancelling.start()
     while not answering.stops._events[VISITOR.session_hash].is_set():
         time.sleep(0.01)
@@ -61,7 +59,7 @@ def test_what_is_cancelled_has_nothing_as_its_last_word(runtime: Runtime, begun:
     answering = Answering(runtime)
     work = begun(answering)
     first = next(work)
-    result, _, cancel = answering.cancelled(Visit(), TEXT, QUESTION, VISITOR)
+    result, _, cancel = answering.cancelled(Visit(), VISITOR)
     assert CANCELLED in result and not cancel.visible
     *_, last = [first, *work]
     assert len(last) == len(first) and all(each == gr.skip() for each in last)
@@ -73,7 +71,7 @@ def test_where_nothing_stood_before_cancelling_brings_nothing_back(
     monkeypatch.setenv("QA_FAMILY", "bert-large")  # of which no comparison is recorded
     answering = Answering(runtime)
     next(asking(answering))
-    result, marks, _ = answering.cancelled(Visit(), TEXT, QUESTION, VISITOR)
+    result, marks, _ = answering.cancelled(Visit(), VISITOR)
     assert "Cancelled." in result and "before it" not in result and marks == ""
 
 

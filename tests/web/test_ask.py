@@ -16,7 +16,8 @@ from qa_backends.runtime import Runtime
 from qa_backends.web.ask import charts, share
 from qa_backends.web.ask import html as drawn
 from qa_backends.web.ask.answering import Answering
-from qa_backends.web.ask.shown import deployed
+from qa_backends.web.ask.asked import first_asked, key, key_of
+from qa_backends.web.ask.shown import deployed, first_sight
 from qa_backends.web.ask.upload import read_text
 from qa_backends.web.ask.verdict import Verdict, verdict_of
 from qa_backends.web.ask.visits import Visit
@@ -234,7 +235,7 @@ def test_typed_text_is_never_markup() -> None:
     shown = view(card, replace(BASE, latency_ms=None, error=EVIL), context=EVIL + TEXT)
     shown = replace(shown, question=EVIL, status=EVIL)
     for html in (drawn.result(shown, 1), drawn.marked(shown), drawn.trouble(EVIL), drawn.remark(EVIL, EVIL),
-                 drawn.pending(EVIL, [("pruned", EVIL)])):  # fmt: skip
+                 drawn.pending(EVIL, [("pruned", EVIL)], key_of(view(BASE)))):  # fmt: skip
         assert "<script" not in html
     asked = charts.Asked.of(shown)
     assert "<script" not in charts.visit([asked], None).to_json().replace("\\u003c", "<")
@@ -351,8 +352,25 @@ def test_an_opened_file_is_not_kept_and_the_result_is_of_another_text(tmp_path: 
     _, said, _ = opened(Visit(), str(tmp_path / "picture.txt"))
     assert "no text" in said
     text, result, marks = opened(Visit(), str(tmp_path / "note.txt"))
-    assert text == TEXT and "qa-stale" in result and "qa-stale" in marks and "no text" not in result
+    asked = f'data-asked="{key(*first_asked())}"'
+    assert text == TEXT and asked in result and asked in marks and "no text" not in result
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_result_bears_the_key_to_all_that_was_asked_and_to_nothing_else() -> None:
+    """By it the page dims what is of something else than the form holds."""
+    shown = view(BASE, FAST)
+    asked = key_of(shown)
+    assert f'data-asked="{asked}"' in drawn.result(shown) and f'data-asked="{asked}"' in drawn.marked(shown)
+    again = replace(shown, cards=(FAST, replace(BASE, latency_ms=99.0)), status="Taking turns", fastest=None)
+    assert key_of(again) == asked, "the order and the times are not asked"
+    others = [
+        replace(shown, question="Where?"), replace(shown, context=f"{TEXT} "), replace(shown, family="bert-large"),
+        replace(shown, device="cuda"), replace(shown, cards=(BASE,)),
+    ]  # fmt: skip
+    assert len({asked, *map(key_of, others)}) == 6
+    recorded = first_sight()
+    assert recorded is not None and key_of(recorded) == key(*first_asked()), "it stands for the form as it begins"
 
 
 def test_what_is_deployed_is_the_fastest_and_only_what_can_be_taken_away_is() -> None:

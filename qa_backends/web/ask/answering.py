@@ -20,6 +20,7 @@ from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.quality.evaluation import Differing, find_difference
 from qa_backends.progress import Cancelled, Progress
 from qa_backends.web.ask import html, share
+from qa_backends.web.ask.asked import key
 from qa_backends.web.ask.shown import first_sight, updates_of
 from qa_backends.web.ask.upload import read_text
 from qa_backends.web.ask.visits import Visit, Visits
@@ -80,7 +81,8 @@ class Answering:
             asked = catalog.family(family)
             chosen = catalog.ladder(catalog.resolve(name, family)[1] for name in backends)
             query = Query(question, context)
-            waiting = html.pending(question, [(each.name, each.title) for each in chosen])
+            of = key(question, context, family, backends, device)
+            waiting = html.pending(question, [(each.name, each.title) for each in chosen], of)
             yield (gr.skip(), waiting, "", *skipped, gr.Button(visible=True))
             states = Worker[Asking](
                 lambda put: ask(
@@ -158,18 +160,17 @@ class Answering:
         finally:
             Path(path).unlink(missing_ok=True)
         view = visit.last or first_sight()
-        return text, html.result(view, stale=True) if view else "", html.marked(view, stale=True) if view else ""
+        return text, html.result(view) if view else "", html.marked(view) if view else ""
 
-    def cancelled(self, visit: Visit, context: str, question: str, request: gr.Request) -> Updates:
-        """Ends the visitor's own work, and shows again what stood there before, dimmed if it is of another question;
-        nothing where a newer question was asked meanwhile."""
+    def cancelled(self, visit: Visit, request: gr.Request) -> Updates:
+        """Ends the visitor's own work, and shows again what stood there before; nothing where a newer question was
+        asked meanwhile."""
         if not self.stops.end_and_wait(request):
             return gr.skip(), gr.skip(), gr.skip()
         view, hidden = visit.last or first_sight(), gr.Button(visible=False)
         if view is None:
             return html.remark(NOTHING_BEFORE), "", hidden
-        stale = (view.question, view.context) != (question, context)
-        return html.result(view, note=CANCELLED, stale=stale), html.marked(view, stale=stale), hidden
+        return html.result(view, note=CANCELLED), html.marked(view), hidden
 
     def failed(self, request: gr.Request) -> Updates:
         """What the page's own word of a failure changes: nothing, where the visitor asked anew meanwhile."""

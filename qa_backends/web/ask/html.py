@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from qa_backends.asking.recorded import examples
+from qa_backends.web.ask.asked import key_of
 from qa_backends.web.ask.verdict import Verdict, verdict_of
 from qa_backends.web.shared.palette import PART_OPACITY, colour
 from qa_backends.web.shared.wording import count, device_title, milliseconds
@@ -29,12 +30,11 @@ WIDEST = 100.0
 """Per cent of its lane that the slowest backend's bar takes."""
 
 
-def result(view: Comparison, race: int = 0, *, note: str = "", stale: bool = False) -> str:
+def result(view: Comparison, race: int = 0, *, note: str = "") -> str:
     """The whole comparison under its question: a headline, what it costs, and a row a backend.
 
-    ``note`` is said beside the question, and ``stale`` dims what is not about the question in the form. ``race`` counts
-    the races run: from the first on, the bars grow as the backends ran, slowed down alike. Each number makes the
-    animation a new one, so that the browser starts it again.
+    ``note`` is said beside the question. ``race`` counts the races run: from the first on, the bars grow as the
+    backends ran, slowed down alike. Each number makes the animation a new one, so that the browser starts it again.
     """
     verdict = verdict_of(view)
     timed = view.answered
@@ -48,16 +48,12 @@ def result(view: Comparison, race: int = 0, *, note: str = "", stale: bool = Fal
     notice = f'<span class="qa-notice">{escape(view.notice)}</span> ' if view.notice else ""
     pace = f'<span class="qa-pace"> They grew at {_pace(factor)}.</span>' if race and timed else ""
     return (
-        f'<section class="qa-result{_dim(stale)}" aria-label="Result">'
+        f'<section class="qa-result" data-asked="{key_of(view)}" aria-label="Result">'
         f'<header><h2 dir="auto">“{escape(view.question)}”</h2>'
         f"{status if view.status else facts}</header>{_headline(verdict)}"
         f'<div class="qa-lane qa-heads" aria-hidden="true">{_heads(sets)}</div><ol class="qa-race">{rows}</ol>'
         f'{_trap(view)}<p class="qa-soft">{notice}Bars: {_parts_named(view)}.{pace}</p></section>'
     )
-
-
-def _dim(stale: bool) -> str:
-    return " qa-stale" if stale else ""
 
 
 def _sets(view: Comparison) -> list[str]:
@@ -77,15 +73,17 @@ def _parts_named(view: Comparison) -> str:
     return f"tokenise, model, decode{hatched}"
 
 
-def pending(question: str, titles: Sequence[tuple[str, str]]) -> str:
-    """What stands under a question that was just asked; ``titles`` are names and titles of the backends asked."""
+def pending(question: str, titles: Sequence[tuple[str, str]], asked: str) -> str:
+    """What stands under a question that was just asked; ``titles`` are names and titles of the backends asked, and
+    ``asked`` is the key to it all."""
     rows = "".join(
         f'<li class="qa-lane qa-pending"><div class="qa-name"><i style="background:{colour(name)}"></i>'
         f'<b>{escape(title)}</b></div><div class="qa-answer">…</div></li>'
         for name, title in titles
     )
     return (
-        f'<section class="qa-result" aria-label="Result"><header><h2 dir="auto">“{escape(question)}”</h2>'
+        f'<section class="qa-result" data-asked="{asked}" aria-label="Result">'
+        f'<header><h2 dir="auto">“{escape(question)}”</h2>'
         f'<p class="qa-soft qa-asked">asked just now</p></header><div class="qa-headline"><strong>…</strong></div>'
         f'<div class="qa-lane qa-heads" aria-hidden="true">{_heads(())}</div><ol class="qa-race">{rows}</ol></section>'
     )
@@ -221,7 +219,7 @@ def _pace(factor: float) -> str:
     return f"1/{factor:,.0f} of their pace" if factor > 1 else f"{1 / factor:,.1f} times their pace"
 
 
-def marked(view: Comparison, *, stale: bool = False) -> str:
+def marked(view: Comparison) -> str:
     """The text with every answer underlined, once for all backends that gave it; overlapping ones below each other."""
     answers: dict[tuple[int, int], list[Card]] = {}
     for card in view.told:
@@ -237,12 +235,11 @@ def marked(view: Comparison, *, stale: bool = False) -> str:
     legend = "".join(_named(cards, view) for cards in answers.values())
     legend += _named(silent, view, "no answer in this text: ") if silent else ""
     room = f"line-height:calc(1.6em + {UNDERLINE_PX * max(0, len(answers) - 1)}px)"
-    dim = _dim(stale)
     text = (
-        f'<div class="qa-text{dim}" dir="auto" tabindex="0" role="region" aria-label="Text with the answers marked" '
+        f'<div class="qa-text" dir="auto" tabindex="0" role="region" aria-label="Text with the answers marked" '
         f'style="{room}">{"".join(pieces)}</div>'
     )
-    return f'<div>{text}<ul class="qa-legend{dim}">{legend}</ul></div>'
+    return f'<div data-asked="{key_of(view)}">{text}<ul class="qa-legend">{legend}</ul></div>'
 
 
 def _named(cards: Sequence[Card], view: Comparison, says: str = "") -> str:

@@ -1,6 +1,6 @@
 """What the browser does by itself: keep the address, and over a reload its visit and what is too long for it; dim a
-result whose question was changed, and keep unfolded what was; end a search that would take the place of what is typed;
-ask by Ctrl+Enter; scroll to what was asked, and a long text to its answer.
+result that is of something else than the form holds, and keep unfolded what was; end a search that would take the place
+of what is typed; ask by Ctrl+Enter; scroll to what was asked, and a long text to its answer.
 """
 
 from __future__ import annotations
@@ -42,15 +42,30 @@ ONCE_SHOWN = """async (filled, before) => {
 form held before. The line over the choices is the server's, of what the form sent it. After five seconds the ticket is
 raised all the same, and the server says what it makes of the form."""
 
-LISTEN = """let changed = false; // whether the form holds something else than what was asked last
-function dim() {
-  const parts = '#qa-result .qa-result:has(.qa-race), #qa-marked .qa-text, #qa-marked .qa-legend';
-  if (changed) for (const each of document.querySelectorAll(parts)) each.classList.add('qa-stale');
+FORM_CHANGED = "(...form) => { document.dispatchEvent(new CustomEvent('qa-form', {detail: form})); return []; }"
+"""Whoever changed it: a person, an example, a file, a model of one's own."""
+
+LISTEN = r"""// asked.key of what the form holds: a CRC-32, since browsers keep their better sums for pages under TLS.
+function key([context, question, backends, family, device]) {
+  const asked = [family, device, [...backends].sort().join(), question, context].join('|');
+  let sum = -1;
+  for (const byte of new TextEncoder().encode(asked.replace(/\p{Surrogate}/gu, '?'))) {
+    sum ^= byte;
+    for (let bit = 0; bit < 8; bit++) sum = (sum >>> 1) ^ (0xEDB88320 & -(sum & 1));
+  }
+  return (~sum >>> 0).toString(16);
 }
+let held = ''; // the key to what the form holds, once that has changed
+function dim() {
+  for (const each of document.querySelectorAll('[data-asked]'))
+    each.classList.toggle('qa-stale', held !== '' && each.dataset.asked !== held);
+}
+document.addEventListener('qa-form', event => {
+  held = key(event.detail);
+  dim();
+});
 document.addEventListener('input', event => {
   if (!event.target.closest('#qa-form') || event.target.closest('#qa-own')) return;
-  changed = true;
-  dim();
   // A question that is looked for would take the place of what is being typed.
   if (document.querySelector('#qa-result .qa-looking')) document.querySelector('#qa-cancel')?.click();
 });
@@ -68,8 +83,8 @@ document.addEventListener('click', event => {
 });
 new MutationObserver(() => {
   rows().forEach((row, number) => { if (unfolded.has(number) && !row.open) row.open = true; });
-  if (!document.querySelector('#qa-result .qa-asked')) return dim();
-  changed = false;
+  dim();
+  if (!document.querySelector('#qa-result .qa-asked')) return;
   unfolded.clear();
   // Who chose backends far down would see nothing of what they asked.
   document.querySelector('#qa-options button.label-wrap.open')?.click();

@@ -1,4 +1,4 @@
-"""What the tab shows of a comparison that is over, and what it holds before anybody asked."""
+"""What the tab shows of a comparison that is over, and before anybody asked."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.asking.comparison import Comparison, Fastest
-from qa_backends.asking.recorded import examples, recorded_comparisons
-from qa_backends.limits import devices
+from qa_backends.asking.recorded import recorded_comparisons
 from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.web.ask import charts, html, share
+from qa_backends.web.ask.asked import first_asked
 from qa_backends.web.shared.choices import preselected
 
 if TYPE_CHECKING:
@@ -48,12 +48,6 @@ def deployed(view: Comparison | None) -> str:
     else:
         name = min(view.answered, key=lambda card: card.latency_ms or 0.0, default=view.cards[-1]).backend
     return share.as_deployed(view.family, name, view.device)
-
-
-def first_asked() -> tuple[str, str, str, list[str], str]:
-    """What the form holds to begin with: question, text, family, backends ticked, device."""
-    first, family, device = examples()[0], catalog.default_family(), devices()[0]
-    return first["question"], first["context"], family, preselected(family, device), device
 
 
 def first_sight() -> Comparison | None:

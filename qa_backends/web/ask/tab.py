@@ -18,8 +18,9 @@ from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.web.ask import charts, html, scripts, share
 from qa_backends.web.ask.allowed import Allowed
 from qa_backends.web.ask.answering import Answering
+from qa_backends.web.ask.asked import first_asked
 from qa_backends.web.ask.own import OwnModel
-from qa_backends.web.ask.shown import deployed, first_asked, first_sight, updates_of
+from qa_backends.web.ask.shown import deployed, first_sight, updates_of
 from qa_backends.web.ask.visits import Visit
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, filled_in, offer, said
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
@@ -174,11 +175,11 @@ class AskTab:
                 [self._context, self._question, self.ticket],
             )
         self._cancel.click(
-            does.cancelled, [self.visit, self._context, self._question], [self._result, self._marked, self._cancel],
-            concurrency_limit=None, **PRIVATE,
-        )  # fmt: skip
+            does.cancelled, self.visit, [self._result, self._marked, self._cancel], concurrency_limit=None, **PRIVATE
+        )
         self._watch.click(does.watch, self.visit, [self.visit, self._result], **PRIVATE)
         self._address.change(None, self._address, None, js=scripts.SET_ADDRESS)
+        gr.on([each.change for each in self.form], None, self.form, None, js=scripts.FORM_CHANGED, **FOLLOWED)
         self._open.upload(
             does.open_text,
             [self.visit, self._open],

@@ -127,6 +127,13 @@ def test_a_busy_machine_is_said_before_any_speed(ratio: Ratio) -> None:
     assert single.figure == found.figure and "estimate" in single.detail
 
 
+def test_a_busy_machine_is_said_before_a_first_estimate_too() -> None:
+    single = replace(view(BASE, replace(FAST, speed_up=None, runs=0)), busy=0.6, status="Taking turns: 1 run of each")
+    found = verdict_of(single)
+    assert (found.figure, found.tone) == ("Others took 60% of this machine", "warn")
+    assert "“≈3.3× faster” is not to be relied upon" in found.title and "so far" in found.detail
+
+
 def test_a_busy_machine_is_said_beside_a_time_alone_and_another_answer() -> None:
     for cards in ([FAST], [BASE, replace(FAST, same_answer=False)]):
         quiet, busy = (verdict_of(replace(view(*cards), busy=share)) for share in (None, 0.42))

@@ -74,8 +74,7 @@ def _estimated(view: Comparison) -> Verdict:
     word, shown = ("faster", ratio) if ratio >= 1 else ("slower", 1 / ratio)
     how = "so far, by one reading of each" if view.status else "an estimate from one reading of each"
     detail, chips = f"{quickest.title} · {how}", _chips(quickest)
-    held_back = _held_back(view, quickest, f"≈{shown:.1f}× {word}", detail, chips)
-    if held_back and (quickest.same_answer is False or not view.status):
+    if held_back := _held_back(view, quickest, f"≈{shown:.1f}× {word}", detail, chips):
         return held_back
     tone = PLAIN if view.status else WARN
     return Verdict(f"≈{shown:.1f}×", f"{word} than the baseline", detail, tone, chips)

@@ -166,6 +166,15 @@ def test_an_estimate_is_called_one_and_is_no_more_than_that_while_turns_are_to_c
     assert drawn.result(view(BASE, slow)).count("≈3.3×") == 2, "in the headline, and in the row"
 
 
+@pytest.mark.parametrize("latency_ms", [10.0, 9.8, 10.3, 9.2, 10.9])
+def test_an_estimate_of_readings_about_alike_claims_no_direction(latency_ms: float) -> None:
+    single = replace(FAST, speed_up=None, runs=0, latency_ms=latency_ms)
+    found = verdict(BASE, single)
+    assert (found.figure, found.title) == ("About as fast", "as the baseline")
+    busy = verdict_of(replace(view(BASE, single), busy=0.42))
+    assert "“about as fast as the baseline” is not to be relied upon" in busy.title
+
+
 def test_an_answer_that_differs_is_told_by_more_than_its_colour() -> None:
     other = replace(FAST, answer="Anna", span=(0, 4), same_answer=False)
     assert drawn.result(view(BASE, other, replace(FAST, backend="pruned"))).count("Not what the baseline says:") == 1

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 GOOD, PLAIN, WARN = "good", "plain", "warn"
 """Tones: to be proud of, to be taken note of, to be careful with."""
+ALIKE = 1.1
+"""By single readings, what differs by less than 10 % is neither faster nor slower: one reading differs from the next by
+as much."""
 BEARABLE_LOSS = 2.0
 """F1, in percent: a loss of more that the interval does not exclude is said in amber."""
 
@@ -72,12 +75,16 @@ def _estimated(view: Comparison) -> Verdict:
     if quickest is None or ratio is None:
         return _without_ratio(view)
     word, shown = ("faster", ratio) if ratio >= 1 else ("slower", 1 / ratio)
+    figure, title = f"≈{shown:.1f}×", f"{word} than the baseline"
+    speed = f"{figure} {word}"
+    if shown < ALIKE:
+        figure, title, speed = "About as fast", "as the baseline", "about as fast as the baseline"
     how = "so far, by one reading of each" if view.status else "an estimate from one reading of each"
     detail, chips = f"{quickest.title} · {how}", _chips(quickest)
-    if held_back := _held_back(view, quickest, f"≈{shown:.1f}× {word}", detail, chips):
+    if held_back := _held_back(view, quickest, speed, detail, chips):
         return held_back
     tone = PLAIN if view.status else WARN
-    return Verdict(f"≈{shown:.1f}×", f"{word} than the baseline", detail, tone, chips)
+    return Verdict(figure, title, detail, tone, chips)
 
 
 def _measured(view: Comparison, fastest: Fastest) -> Verdict:

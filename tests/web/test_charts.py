@@ -82,6 +82,15 @@ def test_latency_has_a_line_a_backend_a_band_and_a_floor_for_those_that_share_it
     assert "Pruned, ONNX, Pruned, fused, Pruned, fused, FP16" in floor.hovertemplate
 
 
+def test_a_floor_above_what_was_measured_is_lowered_and_leaves_the_axis_to_the_measured() -> None:
+    high = charts.latency([replace(each, floor_ms=16 * each.p50_ms) for each in ALIKE], log=False)
+    assert high is not None
+    slowest = max(each.p50_ms for each in ALIKE)
+    floors = [each for each in high.data if "compute floor" in (each.hovertemplate or "")]
+    assert len(floors) == 3 and max(max(each.y) for each in floors) <= slowest
+    assert high.layout.yaxis.range[1] < 2 * slowest
+
+
 def test_batches_are_shown_per_question_and_per_second_at_the_length_they_were_measured() -> None:
     each, rate = charts.per_question(ROWS), charts.throughput(ROWS)
     assert each is not None and rate is not None

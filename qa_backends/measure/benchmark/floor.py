@@ -8,9 +8,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import torch
+
+    from qa_backends.measure.results.records import BenchmarkRecord
 
 SIZE = 1024
 """Rows and columns of the matrices whose product is timed: large enough to fill a processor, small enough to be quick.
@@ -19,6 +21,8 @@ An accelerator is filled by larger ones.
 """
 SIZE_ON_GPU = 8192
 TRIES = 20
+MOST_TRYING_S = 1.0
+"""No further product begins later: nobody can stop them, and a processor without BF16 takes seconds for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ def _products_per_token(config: dict[str, Any], seq_len: int) -> int:
 
 @cache
 def matmul_rate(device: str, precision: str) -> float | None:
-    """Operations a second of the best of several large matrix products.
+    """Operations a second of the best of several large matrix products, begun within about a second.
 
     The best and not the median: a floor is what the machine can do when nothing is in its way. ``None`` for a precision
     that PyTorch does not multiply in.
@@ -73,8 +77,16 @@ def matmul_rate(device: str, precision: str) -> float | None:
         return None
     size = SIZE_ON_GPU if device == "cuda" else SIZE
     left, right = (torch.ones((size, size), dtype=dtype, device=device) for _ in range(2))
-    best = min(_seconds(left, right) for _ in range(TRIES))
-    return 2 * size**3 / best
+    return 2 * size**3 / min(_tries(left, right))
+
+
+def _tries(left: torch.Tensor, right: torch.Tensor) -> Iterator[float]:
+    """Seconds of each product, one at least."""
+    deadline = time.perf_counter() + MOST_TRYING_S
+    for _ in range(TRIES):
+        yield _seconds(left, right)
+        if time.perf_counter() > deadline:
+            return
 
 
 def _seconds(left: torch.Tensor, right: torch.Tensor) -> float:
@@ -85,3 +97,21 @@ def _seconds(left: torch.Tensor, right: torch.Tensor) -> float:
     if left.is_cuda:
         torch.cuda.synchronize()
     return time.perf_counter() - began
+
+
+def floors_ms(records: Sequence[BenchmarkRecord]) -> list[float | None]:
+    """The floor of each record of one benchmark, in milliseconds, that no answer went below; ``None`` where it has
+    none.
+
+    Some engine may multiply faster than PyTorch, and then what PyTorch reaches is no floor. So the rate at a precision
+    on a device is the best that was seen there, of the products or of whole answers.
+    """
+    surpassed: dict[tuple[str, str], float] = {}
+    for each in records:
+        if each.floor_ms is not None:
+            rate = each.device, each.ran.precision
+            surpassed[rate] = max(surpassed.get(rate, 1.0), each.floor_ms / each.p50_ms)
+    return [
+        None if each.floor_ms is None else each.floor_ms / surpassed[each.device, each.ran.precision]
+        for each in records
+    ]

@@ -44,7 +44,8 @@ HOW_TO_READ = (
     "longer, while one in ten took longer than p90. Lines that lie on each other are striped in the colours of all. "
     "Unstable means that the medians of the last three turns differ by more than 10 %: something else ran, or the "
     "processor changed its pace. The compute floor is the model's multiplications and additions over the best "
-    "matrix-product rate measured on this device at that precision."
+    "rate seen on this device at that precision: of PyTorch's matrix products or, where an engine was quicker, of "
+    "whole answers."
 )
 MOST_SECONDS_HERE = 60
 BENCHMARKS_AT_ONCE = 16

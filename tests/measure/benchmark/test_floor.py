@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
+import pytest
 from helpers import BASELINE
+from measure.invented import RAN, benchmark_record
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import read_config
-from qa_backends.measure.benchmark.floor import SIZE, Floor, matmul_rate, operations
+from qa_backends.measure.benchmark import floor
+from qa_backends.measure.benchmark.floor import SIZE, Floor, floors_ms, matmul_rate, operations
+from qa_backends.measure.results.files import read_benchmark
+from qa_backends.paths import AMD, AVX2, BENCHMARK, INTEL, measured_on
 
 # 8 wide, 2 heads of 4, 16 FFN columns, one layer.
 TINY = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
@@ -59,3 +65,39 @@ def test_the_rate_is_what_another_library_reaches_on_this_machine() -> None:
 
 def test_there_is_no_rate_at_what_is_no_precision() -> None:
     assert matmul_rate("cpu", "made of cheese") is None
+
+
+def test_products_that_take_seconds_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in BF16 on a processor without it, where twenty of them took 42 s in which nothing could be stopped."""
+    began: list[float] = []
+
+    def slow(*_: object) -> float:
+        began.append(2.0)
+        monkeypatch.setattr(floor.time, "perf_counter", lambda: sum(began))
+        return 2.0
+
+    monkeypatch.setattr(floor.time, "perf_counter", lambda: 0.0)
+    monkeypatch.setattr(floor, "_seconds", slow)
+    rate = matmul_rate.__wrapped__("cpu", "BF16")
+    monkeypatch.undo()
+    assert began == [2.0] and rate == 2 * SIZE**3 / 2.0
+
+
+def test_an_engine_that_multiplies_faster_lowers_the_floors_of_its_precision() -> None:
+    bf16 = replace(RAN, precision="BF16")
+    records = [
+        benchmark_record(10.0, floor_ms=16.0),
+        benchmark_record(40.0, floor_ms=32.0, tokens=256),
+        benchmark_record(40.0, floor_ms=32.0, device="cuda"),
+        benchmark_record(40.0, floor_ms=32.0, ran=bf16),
+        benchmark_record(40.0, floor_ms=None),
+    ]
+    assert floors_ms(records) == [10.0, 20.0, 32.0, 32.0, None]
+
+
+@pytest.mark.parametrize("kind", ["", AMD, INTEL, AVX2])
+def test_no_answer_that_ships_went_below_its_floor(kind: str) -> None:
+    records = read_benchmark(measured_on(kind, BENCHMARK)).rows
+    floors = list(zip(floors_ms(records), records, strict=True))
+    assert all(ms is None or ms <= each.p50_ms * (1 + 1e-9) for ms, each in floors)
+    assert sum(ms is not None for ms, _ in floors) > 100

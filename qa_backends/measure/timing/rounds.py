@@ -93,7 +93,8 @@ def take_turns(
     round_cost = 0.0  # seconds of one run of each backend, settling included
     while rounds is None or len(samples.blocks) < rounds:
         round_began = time.perf_counter()
-        count = _block_size(per_block, round_cost, deadline - round_began) if samples.blocks else 1
+        missing = LEAST_ROUNDS if rounds is None else min(LEAST_ROUNDS, rounds - len(samples.blocks))
+        count = _block_size(per_block, round_cost, missing, deadline - round_began) if samples.blocks else 1
         for name in order:
             samples.times[name] += _block(runs[name], count)
         order.reverse()
@@ -164,9 +165,9 @@ def _block(run: Run, count: int) -> list[StageTimes]:
     return [run() for _ in range(count)]
 
 
-def _block_size(per_block: int, cost_of_one_each: float, left: float) -> int:
-    """Runs a block: as many as wanted, unless so few rounds are left that single runs are worth more."""
-    return per_block if left > cost_of_one_each * (per_block + 1) * LEAST_ROUNDS else 1
+def _block_size(per_block: int, cost_of_one_each: float, missing: int, left: float) -> int:
+    """Runs a block: as many as wanted, unless the missing rounds do not fit, so that single runs are worth more."""
+    return per_block if left > cost_of_one_each * (per_block + 1) * missing else 1
 
 
 def blocks_for(runs: int) -> tuple[int, int]:

@@ -23,7 +23,9 @@ few as five rounds, one in sixteen lean one way throughout for nothing."""
 LEAST_FOR_P90 = 30
 LEAST_FOR_P99 = 1000
 UNSTABLE_ABOVE = 0.10
-"""Medians of the last three blocks further apart than this, relative to the least, are no steady state."""
+"""Medians of what was measured last further apart than this, relative to the least, are no steady state."""
+LAST_RUNS = 9
+"""As many as are compared, in three groups: single runs differ by more than ``UNSTABLE_ABOVE`` on a calm machine."""
 NARROW = 0.05
 """Share of a ratio on either side of it: an interval within that needs no more measuring."""
 RESAMPLES = 2000
@@ -186,10 +188,12 @@ def _medians(samples: Floats, sizes: Ints, picks: Ints) -> Floats:
 
 
 def unstable(samples: Sequence[float], blocks: Sequence[int]) -> bool:
-    """Whether the medians of the last three blocks differ by more than 10 %; ``blocks`` are the blocks' sizes."""
-    ends = np.cumsum(blocks)
-    medians = [float(np.median(samples[end - size : end])) for end, size in zip(ends, blocks, strict=True)][-3:]
-    return len(medians) == 3 and max(medians) > min(medians) * (1 + UNSTABLE_ABOVE)
+    """Whether the medians of the last three groups of three runs differ by more than 10 %; of fewer than nine runs,
+    those of the last three blocks. ``blocks`` are the blocks' sizes."""
+    sizes = [LAST_RUNS // 3] * 3 if len(samples) >= LAST_RUNS else list(blocks[-3:])
+    groups = np.split(np.asarray(samples[len(samples) - sum(sizes) :]), np.cumsum(sizes[:-1]))
+    medians = [float(np.median(each)) for each in groups]
+    return len(sizes) == 3 and max(medians) > min(medians) * (1 + UNSTABLE_ABOVE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,6 +43,25 @@ def test_backends_take_turns_in_alternating_order_after_warming_up(monkeypatch: 
     blocks = [("a", 2), ("b", 2), ("b", 4), ("a", 4), ("a", 4), ("b", 4)]
     assert rest == [call for name, runs in blocks for call in ["settle", *[name] * runs]], "a run more than is timed"
     assert len(samples.times["a"]) == len(samples.times["b"]) == 1 + 3 + 3
+
+
+@pytest.mark.parametrize(("seconds", "single"), [(6.0, False), (4.0, True)])
+def test_blocks_shrink_only_where_the_rounds_that_are_missing_do_not_fit(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, single: bool
+) -> None:
+    """Eleven rounds of a backend that takes 0.1 s need 5.7 s, warming up included."""
+    now = [0.0]
+
+    def passing(elapsed_s: float) -> StageTimes:
+        now[0] += elapsed_s
+        return StageTimes(0.0, 0.0, elapsed_s, 0.0)
+
+    clock = SimpleNamespace(perf_counter=lambda: now[0], sleep=passing)
+    monkeypatch.setattr("qa_backends.measure.timing.rounds.time", clock)
+    rounds, per_block = blocks_for(30)
+    *_, samples = take_turns({"a": partial(passing, 0.1)}, seconds=seconds, rounds=rounds, per_block=per_block)
+    assert (1 in samples.blocks[1:]) is single
+    assert single or sum(samples.blocks) == 31, "as many as p90 needs"
 
 
 def test_where_five_rounds_do_not_fit_nothing_is_claimed() -> None:

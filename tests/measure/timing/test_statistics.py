@@ -235,6 +235,14 @@ def test_a_record_is_unstable_when_its_last_three_blocks_differ(medians: tuple[f
     assert unstable(samples, [1, 3, 3, 3]) is expected
 
 
+def test_single_runs_that_came_last_are_compared_in_threes() -> None:
+    """One run of eleven that took longer says nothing of the machine; three that follow each other do."""
+    blocks = [1, 3, 3, 1, 1, 1, 1]
+    assert not unstable([1.0] * 10 + [1.2], blocks)
+    assert unstable([1.0] * 8 + [1.2] * 3, blocks)
+    assert unstable([1.0] * 4 + [1.2], [1] * 5), "of fewer than nine runs, single ones are all there is"
+
+
 def test_what_came_before_the_last_three_blocks_does_not_make_a_record_unstable() -> None:
     assert not unstable([5.0, 1.0, 1.0, 1.0], [1, 1, 1, 1])
     assert not unstable([5.0, 1.0], [1, 1]), "two blocks say nothing yet"

@@ -129,6 +129,7 @@ class Race:
             except ContestantFailedError as failed:
                 reference = reference and failed.name != PIPELINE
                 self._leave_out(failed)
+                self._fit_together()  # who is back may have been out for want of room
                 continue
             if found is not None:
                 self._left_s -= min(self._left_s, found.samples.spent_s)

@@ -8,7 +8,8 @@ import pytest
 from measure.invented import MACHINE
 
 from qa_backends.contract import StageTimes
-from qa_backends.errors import InputError
+from qa_backends.errors import InputError, QAError
+from qa_backends.measure.benchmark.contestants import ContestantFailedError
 from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.recommend.heat import Heat
 from qa_backends.measure.recommend.race import Race
@@ -21,7 +22,8 @@ from qa_backends.progress import UNWATCHED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from qa_backends.runtime import Runtime
+    from qa_backends.measure.benchmark.contestants import Contestant
+    from qa_backends.runtime import Runtime, Turn
 
 WISH = Wish("minilm", lengths=(32, 64), seconds=20)
 LUCKY = (10.1, 10.1, *[11.0] * 8)
@@ -91,6 +93,30 @@ def test_only_the_last_heat_leaves_anybody_out_for_want_of_time(
     with pytest.raises(InputError, match="Five turns of Fastest alone do not fit into 2 s"):
         race._heat("Last heat", 2.0, lambda _: True, last=True)
     assert "There was no time to race it" in search.candidate("other").out
+
+
+def test_who_is_back_because_another_failed_races_only_where_there_is_room(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["pruned", "baseline", "pruned-ort", "pruned-ov"]
+    found = heat_of(steady(**{name: 10.0 + place for place, name in enumerate(names)}))
+    race, search = race_of(runtime, found, names)
+    for name in ("pruned-ort", "pruned-ov"):
+        search.candidate(name).lose_to(search.candidate("pruned"), "no room")
+    lined_up: list[list[str]] = []
+
+    def take_turns(_turn: Turn, _what: str, contestants: Sequence[Contestant], *_: object) -> Heat:
+        lined_up.append([each.name for each in contestants])
+        if "pruned" in lined_up[-1]:
+            raise ContestantFailedError("pruned", QAError("no memory left"))
+        return found
+
+    monkeypatch.setattr(race, "_take_turns", take_turns)
+    monkeypatch.setattr(runtime, "size_of", lambda *_: 1)
+    monkeypatch.setattr(runtime, "fitting", lambda sizes, _device: [place < 2 for place, _ in enumerate(sizes)])
+    assert race._heat("Last heat", 5.0, lambda _: True, last=True) is found
+    assert lined_up == [["pruned", "baseline"], ["baseline", "pruned-ort"]]
+    assert "do not fit into the memory budget" in search.candidate("pruned-ov").out
 
 
 def test_who_looks_slower_only_because_many_race_is_not_out(runtime: Runtime) -> None:

@@ -15,7 +15,7 @@ from qa_backends.measure.timing.rounds import settle, turns_fit
 from qa_backends.measure.timing.statistics import LEAST_ROUNDS, LOOKED_AT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from qa_backends.measure.benchmark.contestants import Contestant
     from qa_backends.measure.recommend.heat import Heat
@@ -36,9 +36,11 @@ HEATS = 3
 class Race:
     """One race of a search's candidates that are not out; what was ``loaded_before`` the search stays loaded."""
 
-    def __init__(self, runtime: Runtime, search: Search, progress: Progress, loaded_before: Sequence[str] = ()) -> None:
+    def __init__(
+        self, runtime: Runtime, search: Search, progress: Progress, loaded_before: Collection[str] = ()
+    ) -> None:
         self._runtime, self._search, self._progress = runtime, search, progress
-        self._loaded_before = frozenset(loaded_before)
+        self._loaded_before = loaded_before
         self._wish = search.wish
         self._left_s = self._wish.seconds
         reader, questions = runtime.reader(self._wish.of, progress), own_questions()
@@ -142,12 +144,8 @@ class Race:
         return None
 
     def _unload_who_is_out(self) -> None:
-        """And the pipeline; within a turn, when nobody is at work with them. Engines keep what they make for each
-        length that they meet: over the questions of a search up to half a gigabyte each, which no budget counts."""
-        family, device = self._wish.of, self._wish.device
-        for name in (PIPELINE, *(each.name for each in self._search.candidates if each.out)):
-            if f"{family.name}/{name}" not in self._loaded_before:
-                self._runtime.drop(family, name, device)
+        left = [each.name for each in self._search.left]
+        unload_but(left, self._runtime, self._search, self._loaded_before)
 
     def _line_up(self, *, reference: bool) -> list[Contestant]:
         """Those left, and transformers' pipeline where it is wanted and fits beside them."""
@@ -237,3 +235,13 @@ class Race:
                 each.out = str(failed)
             elif each.slower_than == failed.name:
                 each.out = each.slower_than = ""
+
+
+def unload_but(kept: Collection[str], runtime: Runtime, search: Search, loaded_before: Collection[str]) -> None:
+    """All candidates but those named, and the pipeline, unless they were ``loaded_before`` the search; within a turn,
+    when nobody is at work with them. Engines keep what they make for each length that they meet: over the questions of
+    a search up to half a gigabyte each, which no budget counts."""
+    family, device = search.wish.of, search.wish.device
+    for name in (PIPELINE, *(each.name for each in search.candidates)):
+        if name not in kept and f"{family.name}/{name}" not in loaded_before:
+            runtime.drop(family, name, device)

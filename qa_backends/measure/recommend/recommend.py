@@ -14,7 +14,7 @@ from qa_backends import catalog
 from qa_backends.errors import QAError
 from qa_backends.measure.quality.datasets import SQUAD_V2_DEV
 from qa_backends.measure.recommend.answers import AnswerCheck
-from qa_backends.measure.recommend.race import HEATS, Race
+from qa_backends.measure.recommend.race import HEATS, Race, unload_but
 from qa_backends.measure.recommend.search import F1, Candidate, Search
 from qa_backends.measure.results.shipped import shipped_quality, tested
 from qa_backends.measure.timing.machine import this_machine
@@ -34,7 +34,8 @@ def recommend(
 ) -> Search:
     """Finds the fastest backend that meets the wish; ``emit`` is given the search whenever it has something new.
 
-    A backend that cannot run, or fails, is out with its sentence. A search that was stopped advises nothing.
+    A backend that cannot run, or fails, is out with its sentence. A search that was stopped advises nothing. Of what it
+    loads, only the advised one and those that tie with it stay loaded.
 
     Raises:
         InputError: nothing could meet the wish, or its time is too short for a race.
@@ -71,9 +72,13 @@ class _Searching:
         )  # fmt: skip
         self._make_ready()
         loaded_before = self._runtime.loaded(self._wish.device)
-        self._check_answers()
-        if self._search.left:
-            Race(self._runtime, self._search, self._progress, loaded_before).run()
+        try:
+            self._check_answers()
+            if self._search.left:
+                Race(self._runtime, self._search, self._progress, loaded_before).run()
+        finally:  # also of a search that was stopped or failed
+            with self._runtime.turn(self._wish.device, timed=False):
+                unload_but(self._search.tied, self._runtime, self._search, loaded_before)
         self._search.done = self._search.of
 
     def _look_up(self, candidate: Candidate) -> None:

@@ -11,6 +11,7 @@ import pytest
 from qa_backends import catalog
 from qa_backends.artefacts.steps import CHECKPOINT
 from qa_backends.catalog import Backend, lookup
+from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.measure.recommend import answers, race
 from qa_backends.measure.recommend import recommend as module
 from qa_backends.measure.recommend.heat import reading
@@ -191,7 +192,12 @@ def test_stopping_advises_nothing_and_keeps_what_was_found(runtime: Runtime, off
             stop.set()
 
     offer("5ms", "5ms-again")
+    for name in ("pruned-paced-5ms", "pruned-paced-5ms-again", PIPELINE):
+        runtime.drop(MINILM, name, "cpu")
+    runtime.load(MINILM, paced("5ms-again"), "cpu", UNWATCHED)
+    loaded_before = set(runtime.loaded("cpu"))
     found = recommend(runtime, WISH, emit=watch, stopped=stop.is_set)
+    assert set(runtime.loaded("cpu")) == loaded_before, "what it had loaded takes no memory any more"
     assert found.advised == "" and advice(found) == "" and found.status == ""
     assert {each.name for each in found.raced} > {"pruned-paced-5ms"}
 

@@ -9,13 +9,17 @@ import pytest
 from measure.invented import MACHINE
 
 from qa_backends import catalog
-from qa_backends.errors import InputError
+from qa_backends.catalog import lookup
+from qa_backends.errors import InputError, QAError
+from qa_backends.measure.recommend import recommend as module
 from qa_backends.measure.recommend.recommend import recommend
 from qa_backends.measure.recommend.search import F1, Candidate, Search, frontier, timed
 from qa_backends.measure.recommend.wish import Wish
 from qa_backends.measure.timing.statistics import Interval
+from qa_backends.progress import UNWATCHED
 
 if TYPE_CHECKING:
+    from qa_backends.catalog import Family
     from qa_backends.runtime import Runtime
 
 WISH = Wish("minilm", lengths=(32, 64), seconds=20)
@@ -94,6 +98,26 @@ def test_each_stands_where_it_came_to() -> None:
     assert [found.standing(each) for each in found.candidates] == [
         "advised", "a tie with the advised one", "It was slower.", "",
     ]  # fmt: skip
+
+
+def test_a_search_that_fails_leaves_nothing_loaded_that_was_not_before(
+    runtime: Runtime, small: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [catalog.backend(name) for name in ("baseline", "pruned")]
+
+    def failing(runtime: Runtime, *_: object) -> None:
+        for each in rows:
+            runtime.load(small, each, "cpu", UNWATCHED)
+        raise QAError("The baseline broke.")
+
+    monkeypatch.setattr(lookup, "BACKENDS", rows)
+    monkeypatch.setattr(module, "AnswerCheck", failing)
+    runtime.drop(small, "pruned", "cpu")
+    runtime.load(small, rows[0], "cpu", UNWATCHED)
+    with pytest.raises(QAError, match="The baseline broke"):
+        recommend(runtime, replace(WISH, family=small.name))
+    loaded = runtime.loaded("cpu")
+    assert "small/baseline" in loaded and "small/pruned" not in loaded
 
 
 def test_random_weights_are_not_advised(runtime: Runtime) -> None:

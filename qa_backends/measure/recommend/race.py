@@ -111,7 +111,7 @@ class Race:
                 each.lose_to(quickest[0], "Its weights do not fit into the memory budget beside those of quicker ones.")
 
     def _heat(self, what: str, seconds: float, enough: Callable[[Heat], bool], *, last: bool = False) -> Heat | None:
-        """Ends when ``enough`` says so, or after ``seconds``, and drops who is surely slower; ``None``: all are out, or
+        """Ends when ``enough`` says so, or after ``seconds``, and drops who is slower; ``None``: all are out, or
         five rounds of all do not fit and another heat comes, which has more time.
 
         It begins again without whoever fails, and the ``last`` one, where five rounds do not fit, without the
@@ -126,7 +126,7 @@ class Race:
                     self._unload_who_is_out()
                     found = self._take_turns(turn, what, contestants, seconds, enough)
                     if found is not None:
-                        self._drop_slower(found)
+                        self._drop_slower(found, last=last)
                         self._unload_who_is_out()
             except ContestantFailedError as failed:
                 reference = reference and failed.name != PIPELINE
@@ -182,14 +182,20 @@ class Race:
         candidates = [self._search.candidate(each.name) for each in contestants if each.name != PIPELINE]
         return sum(each.whole_ms for each in candidates) / 1000 if len(candidates) == len(contestants) else 0.0
 
-    def _drop_slower(self, found: Heat) -> None:
-        """Whoever is surely slower than the fastest."""
+    def _drop_slower(self, found: Heat, *, last: bool) -> None:
+        """Whoever is surely slower than the fastest, which only as many rounds tell as the first look waits for; of the
+        ``last`` heat, whose time is over, whoever seems so by fewer."""
         fastest, *rivals = self._search.quickest
         fastest.behind = None
         for each in rivals:
             each.behind = found.speed_up(fastest.name, each.name, among=len(rivals))
-            if each.behind and each.behind.low > LEAST_GAIN:
-                each.lose_to(fastest, f"It takes {each.behind} as long as {fastest.title}, {found.runs} turns of each.")
+            if each.behind is None or each.behind.low <= LEAST_GAIN:
+                continue
+            took = f"{each.behind} as long as {fastest.title}"
+            if found.rounds >= min(LOOKED_AT):
+                each.lose_to(fastest, f"It takes {took}, {found.runs} turns of each.")
+            elif last:
+                each.lose_to(fastest, f"It took {took}, in only {found.runs} turns of each; more seconds tell surely.")
 
     def _drop_slowest(self, seconds: float) -> None:
         """Where the time is too short for all of them."""

@@ -73,13 +73,24 @@ def test_who_is_surely_slower_is_out_and_what_is_within_two_percent_is_as_fast(
     found = heat_of(steady(fastest=10.0, other=ms))
     race, search = race_of(runtime, found, ["other", "fastest"])
     search.candidate("fastest").behind = Ratio(1.5, 1.4, 1.6, 5)  # as of an earlier heat
-    race._drop_slower(found)
+    race._drop_slower(found, last=False)
     fastest, other = search.raced
     assert (fastest.out, fastest.behind) == ("", None)
     assert other.behind is not None and other.behind.value == pytest.approx(ms / 10)
     assert bool(other.out) is out and other.slower_than == ("fastest" if out else "")
     if out:
         assert other.out == "It takes 1.02× [1.02–1.02] as long as Fastest, 10 turns of each."
+
+
+def test_fewer_than_ten_rounds_drop_nobody_from_the_race_and_are_no_sure_sign_at_its_end(runtime: Runtime) -> None:
+    found = heat_of(steady(9, fastest=10.0, other=12.0))
+    race, search = race_of(runtime, found, ["fastest", "other"])
+    race._drop_slower(found, last=False)
+    assert [each.name for each in search.left] == ["fastest", "other"], "what five rounds say is often mere luck"
+    race._drop_slower(found, last=True)
+    assert search.candidate("other").out == (
+        "It took 1.20× [1.20–1.20] as long as Fastest, in only 9 turns of each; more seconds tell surely."
+    )
 
 
 def test_only_the_last_heat_leaves_anybody_out_for_want_of_time(
@@ -123,7 +134,7 @@ def test_who_looks_slower_only_because_many_race_is_not_out(runtime: Runtime) ->
     found = heat_of(MANY)
     for names, out in ((["fastest", "lucky"], True), (list(MANY), False)):
         race, search = race_of(runtime, found, names)
-        race._drop_slower(found)
+        race._drop_slower(found, last=False)
         assert bool(search.candidate("lucky").out) is out
         race, _ = race_of(runtime, found, names)
         assert race._parted(found) is out

@@ -135,10 +135,16 @@ class Search:
 
     @property
     def charted(self) -> list[tuple[Candidate, F1]]:
-        """Those that were timed, the quickest first, with their F1 on the same data: on SQuAD, where that ships of all
-        of them, else on the app's own questions."""
-        shipped = all(each.shipped for each in self.raced)
+        """Those that were timed and have an F1 on the same data, with that, the quickest first: on SQuAD, where it
+        ships of any of them, else on the app's own questions."""
+        shipped = any(each.shipped for each in self.raced)
         return [(each, f1) for each in self.raced if (f1 := each.shipped if shipped else each.here)]
+
+    @property
+    def unshipped(self) -> list[Candidate]:
+        """Those that were timed, the quickest first, of which no F1 on SQuAD ships, where it does of others."""
+        without = [each for each in self.raced if not each.shipped]
+        return without if len(without) < len(self.raced) else []
 
     def standing(self, candidate: Candidate) -> str:
         """Why it is out, if it is, or what it came to."""
@@ -152,6 +158,8 @@ def advice(search: Search) -> str:
     if search.advised:
         best = search.candidate(search.advised)
         said = f"On this machine: {best.title}, {_speed(search, best)}{_quality(best)}."
+        if best in search.unshipped:
+            said += " No F1 on SQuAD ships of it: what it loses was judged by the app's own questions alone."
         return f"{said} {_tie(search, best)}" if len(search.tied) > 1 else said
     if search.status or search.left or not search.candidates:
         return ""
@@ -170,11 +178,14 @@ def frontier(search: Search) -> str:
 
 
 def timed(search: Search) -> str:
-    """What was timed and, where something is advised, on how many questions its answers were checked."""
+    """What was timed; where something is advised, on how many questions its answers were checked; and who is not
+    ``charted`` beside the others."""
     here = search.candidate(search.advised).here if search.advised else None
     checked = f" Answers were checked on {here.n} of the app's own questions." if here else ""
     what = f"{search.wish.of.short}, {search.wish.raced_on}"
-    return f"Timed: {what}, on {search.machine.sentence(search.wish.device)}.{checked}"
+    without = "; ".join(each.title for each in search.unshipped)
+    left_out = f" Without F1 on SQuAD, and so neither charted nor on the frontier: {without}." if without else ""
+    return f"Timed: {what}, on {search.machine.sentence(search.wish.device)}.{checked}{left_out}"
 
 
 def _speed(search: Search, best: Candidate) -> str:

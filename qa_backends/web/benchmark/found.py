@@ -77,7 +77,7 @@ def _f1(f1: F1 | None) -> Cell:
 
 
 def chart(search: Search) -> go.Figure | None:
-    """F1 against latency of all that were timed, with the frontier; ``None`` while none was."""
+    """F1 against latency of those that were timed and can be compared, with the frontier; ``None`` while none was."""
     if not search.charted:
         return None
     _, f1 = search.charted[0]

@@ -13,7 +13,7 @@ from qa_backends.catalog import lookup
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.recommend import recommend as module
 from qa_backends.measure.recommend.recommend import recommend
-from qa_backends.measure.recommend.search import F1, Candidate, Search, frontier, timed
+from qa_backends.measure.recommend.search import F1, Candidate, Search, advice, frontier, timed
 from qa_backends.measure.recommend.wish import Wish
 from qa_backends.measure.timing.statistics import Interval
 from qa_backends.progress import UNWATCHED
@@ -61,12 +61,24 @@ def test_all_are_charted_by_their_f1_on_the_same_data() -> None:
     assert [(each.name, f1.value) for each, f1 in search(SLOW, UNTIMED, QUICK, WORSE).charted] == [
         ("quick", 70.0), ("worse", 69.0), ("slow", 75.0),
     ]  # fmt: skip
-    by_own = search(SLOW, UNSHIPPED, UNTIMED, QUICK).charted
-    assert [(each.name, f1.value, f1.data) for each, f1 in by_own] == [
-        ("quick", 62.0, "own"), ("slow", 60.0, "own"), ("unshipped", 66.0, "own"),
+    some = search(SLOW, UNSHIPPED, UNTIMED, QUICK).charted
+    assert [(each.name, f1.value, f1.data) for each, f1 in some] == [
+        ("quick", 70.0, "squad-v2-dev"), ("slow", 75.0, "squad-v2-dev"),
     ]  # fmt: skip
-    unchecked = replace(UNSHIPPED, here=None)
-    assert [each.name for each, _ in search(SLOW, unchecked, QUICK).charted] == ["quick", "slow"]
+    other = replace(UNSHIPPED, name="other", ms={32: 1.0, 64: 1.0})
+    by_own = search(UNSHIPPED, UNTIMED, other, replace(other, here=None)).charted
+    assert [(each.name, f1.data) for each, f1 in by_own] == [("other", "own"), ("unshipped", "own")]
+
+
+def test_of_whom_no_f1_on_squad_ships_is_said_where_it_ships_of_others() -> None:
+    found = search(SLOW, UNSHIPPED, UNTIMED, QUICK)
+    left_out = "Without F1 on SQuAD, and so neither charted nor on the frontier: Unshipped."
+    assert timed(found).endswith(left_out)
+    judged = "No F1 on SQuAD ships of it: what it loses was judged by the app's own questions alone."
+    for name, said in (("unshipped", True), ("quick", False)):
+        assert advice(replace(found, advised=name)).endswith(judged) is said
+    none = search(UNSHIPPED, UNTIMED)
+    assert "SQuAD" not in timed(none) + advice(replace(none, advised="unshipped"))
 
 
 def test_the_frontier_names_those_that_no_other_beats_in_both_and_is_none_of_one_alone() -> None:
@@ -74,8 +86,9 @@ def test_the_frontier_names_those_that_no_other_beats_in_both_and_is_none_of_one
         "The frontier, a question of 32 tokens and one of 64 together and F1 on SQuAD: quick (10.00 ms, 70.0), slow "
         "(30.00 ms, 75.0)."
     )
-    assert frontier(search(SLOW, UNSHIPPED, QUICK)).endswith(
-        "F1 on other texts: quick (10.00 ms, 62.0), unshipped (40.00 ms, 66.0)."
+    unshipped = replace(UNSHIPPED, name="other", ms={32: 5.0, 64: 5.0}, here=f1(65.0, "own"))
+    assert frontier(search(UNSHIPPED, unshipped)).endswith(
+        "F1 on other texts: other (10.00 ms, 65.0), unshipped (40.00 ms, 66.0)."
     )
     assert frontier(search(QUICK, WORSE)) == frontier(search(QUICK, UNTIMED)) == frontier(search(UNTIMED)) == ""
 

@@ -31,10 +31,7 @@ def decode(query: Query, windows: Windows, logits: SpanLogits, settings: ReaderS
     Raises:
         ValueError: the logits are infinite or not numbers, as after an overflow in FP16.
     """
-    null = null_score(logits)
-    scores = best_spans(windows, logits, settings)
-    if not math.isfinite(null) or not (scores or _finite(windows, logits)):
-        raise ValueError("the model's logits are not finite")
+    null, scores = competing(windows, logits, settings)
     if not scores:
         return Answer("", None, float("-inf"), null, 1.0)
     (start, end), score = best_of(scores)
@@ -44,6 +41,21 @@ def decode(query: Query, windows: Windows, logits: SpanLogits, settings: ReaderS
         return Answer("", None, score, null, confidence)
     span = Span(start, whole_character(query.context, end))
     return Answer(query.context[span.start : span.end], span, score, null, confidence)
+
+
+def competing(
+    windows: Windows, logits: SpanLogits, settings: ReaderSettings
+) -> tuple[float, dict[tuple[int, int], float]]:
+    """The score of "no answer" and those of the best spans, as ``best_spans`` has them: what the answer is chosen from.
+
+    Raises:
+        ValueError: the logits are infinite or not numbers, as after an overflow in FP16.
+    """
+    null = null_score(logits)
+    scores = best_spans(windows, logits, settings)
+    if not math.isfinite(null) or not (scores or _finite(windows, logits)):
+        raise ValueError("the model's logits are not finite")
+    return null, scores
 
 
 def _finite(windows: Windows, logits: SpanLogits) -> bool:

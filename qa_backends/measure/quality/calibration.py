@@ -14,8 +14,9 @@ import numpy as np
 
 from qa_backends.contract import Query
 from qa_backends.measure.quality.scoring import batch, figures_of, score_text
-from qa_backends.reader.decode import best_of, best_spans, null_score, whole_character
+from qa_backends.reader.decode import best_of, competing, whole_character
 from qa_backends.reader.reader import of_each
+from qa_backends.runtime.turns import translated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +101,7 @@ def rivals(
     """What competes for the backend's answers to the questions, each batch in a turn of its own.
 
     Raises:
-        BackendUnavailable, ArtefactError, BackendFailed: it cannot run here.
+        BackendUnavailable, ArtefactError, BackendFailed: it cannot run here, or its logits are no finite numbers.
         Cancelled: ``progress`` says to stop.
     """
     runtime.make_ready(family, backend, device, progress)
@@ -113,8 +114,9 @@ def rivals(
             prepared = runtime.reader(family, progress).prepare_all(asked)
             logits = turn.logits(family, backend, prepared.windows)
         for question, (query, windows, own) in zip(part, of_each(prepared, logits), strict=True):
-            spans = best_spans(windows, own, family.settings)
-            scores.append(np.array([null_score(own), *spans.values()]))
+            with translated(f"{family.name}/{backend.name}", "answering"):
+                null, spans = competing(windows, own, family.settings)
+            scores.append(np.array([null, *spans.values()]))
             right.append(score_text(question, _best(query.context, spans)) if spans else (False, 0.0))
         done(len(scores), len(questions))
     exact, f1 = map(np.array, zip(*right, strict=True))

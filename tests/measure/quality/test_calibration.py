@@ -10,7 +10,8 @@ import pytest
 from helpers import ROOT
 
 from qa_backends import catalog
-from qa_backends.contract import Query
+from qa_backends.contract import Query, SpanLogits
+from qa_backends.errors import BackendFailed
 from qa_backends.measure.quality.calibration import (
     Rivals,
     calibration_error,
@@ -20,10 +21,12 @@ from qa_backends.measure.quality.calibration import (
 )
 from qa_backends.measure.quality.scoring import figures, score
 from qa_backends.progress import UNWATCHED
+from qa_backends.runtime import Turn
 from qa_backends.squad import Question, read_squad
 
 if TYPE_CHECKING:
-    from qa_backends.catalog import Family
+    from qa_backends.catalog import Backend, Family
+    from qa_backends.contract import Windows
     from qa_backends.runtime import Runtime
 
 FEW = 30
@@ -89,6 +92,20 @@ def test_a_text_without_a_word_competes_with_nothing(runtime: Runtime, small_fam
     questions = [Question("1", "title", "What?", "\u200b", ())]
     found = rivals(runtime, small_family, catalog.backend("baseline"), "cpu", questions, UNWATCHED)
     assert found.confidence(1.0, 0.0).tolist() == [1.0] and found.right(0.0).tolist() == [True]
+
+
+def test_logits_that_are_no_numbers_are_told_and_fit_nothing(
+    runtime: Runtime, small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_turn: Turn, _family: Family, _backend: Backend, windows: Windows) -> SpanLogits:
+        start = np.zeros((windows.n_windows, windows.seq_len), dtype=np.float32)
+        start[0, 0] = np.nan
+        return SpanLogits(start, np.zeros_like(start))
+
+    monkeypatch.setattr(Turn, "logits", broken)
+    questions = [Question("1", "title", "Where?", "In Rome.", ())]
+    with pytest.raises(BackendFailed, match="not finite"):
+        rivals(runtime, small_family, catalog.backend("baseline"), "cpu", questions, UNWATCHED)
 
 
 def test_what_competes_is_what_the_reader_chooses_among(runtime: Runtime) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from qa_backends.artefacts.texts import queries_of
 from qa_backends.catalog import BASELINE
 from qa_backends.checkpoints import sources
-from qa_backends.checkpoints.manifest import file_hash, read_manifest
+from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import Query
 from qa_backends.engines._cpu_graph import for_cpu, suits
 from qa_backends.engines._onnx import FILE
@@ -133,13 +133,14 @@ def _settings(family: Family, backend: Backend, device: str, folder: Path) -> di
         "null_threshold": reads.null_threshold,
         "temperature": reads.temperature,
         "model_sha256": file_hash(folder / FILE),
-        "needs": [f"{package}=={_version(backend.engine)}", *(f"{each}=={version(each)}" for each in OTHERS)],
+        "needs": [f"{package}=={_version(backend.engine, package)}", *(f"{each}=={version(each)}" for each in OTHERS)],
     }
 
 
-def _version(engine: str) -> str:
-    """Of the engine as it is imported here, under whatever name it was installed."""
-    return str(importlib.import_module(engine).__version__).partition("-")[0]
+def _version(engine: str, package: str) -> str:
+    """Of the engine as it is installed here, as ``package`` or under whatever name."""
+    found = versions_of((engine,))
+    return found.get(package, next(iter(found.values())))
 
 
 def _readme(settings: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ from qa_backends.errors import BackendFailed, InputError
 from qa_backends.limits import devices
 from qa_backends.progress import Progress
 from qa_backends.reader.reader import check, of_each
-from qa_backends.reader.windows import by_count
+from qa_backends.reader.windows import apart, by_count
 from qa_backends.runtime import Runtime
 from qa_backends.runtime.loading import check_device
 from qa_backends.serving.arguments import queries_of
@@ -63,7 +63,8 @@ class Options:
     handle_impossible_answer: bool = False
     align_to_words: bool = True
     batch_size: int | None = None
-    """Windows of one forward call, in the order they come; by default as many as the backend is quickest with."""
+    """Windows of one forward call, in the order they come, those of each question apart where company would change an
+    answer; by default as many as the backend is quickest with."""
 
     def changed(self, given: dict[str, Any]) -> Options:
         """Raises InputError for an option that there is not, or a value that cannot be."""
@@ -136,7 +137,7 @@ class QuestionAnswering:
             check(each)
         prepared = reader.prepare(queries[0]) if len(queries) == 1 else reader.prepare_all(queries)
         size = options.batch_size
-        split = partial(by_count, size=size, sort=False) if size else None
+        split = apart(partial(by_count, size=size, sort=False), each=self._backend.scaled_by_batch) if size else None
         with self._runtime.turn(self.device) as turn:
             try:
                 logits = turn.logits(self._family, self._backend, prepared.windows, split)

@@ -12,7 +12,7 @@ from helpers import BASELINE, QUESTION, ROOT, TEXT
 from serving.moody import MOODY, moody
 
 from qa_backends import pipeline
-from qa_backends.catalog import Family
+from qa_backends.catalog import Backend, Family
 from qa_backends.errors import BackendFailed, InputError, UnknownBackend
 from qa_backends.runtime import Runtime
 from qa_backends.serving.pipeline import Options, QuestionAnswering
@@ -104,6 +104,17 @@ def test_no_answer_is_an_empty_one_where_that_is_allowed(ours: Any) -> None:
     found = ours(question="What does the bakery cost?", context=TEXT, handle_impossible_answer=True)
     assert (found["answer"], found["start"], found["end"]) == ("", 0, 0)
     assert ours(question="What does the bakery cost?", context=TEXT)["answer"] != ""
+
+
+def test_where_company_changes_logits_no_two_questions_share_a_call(
+    add_engine: Callable[[str, str], None], small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Backend, "scaled_by_batch", property(lambda _self: True))
+    mood = moody(add_engine)
+    asked = QuestionAnswering(Runtime(), small_family, MOODY, "cpu", Options())
+    mood.forwards.clear()  # of warming up
+    asked(question=[QUESTION, "What was planted?", "Who?"], context=TEXT, batch_size=2)
+    assert mood.forwards == [1, 1, 1]
 
 
 def test_an_engine_that_died_is_said_and_the_next_question_starts_it_afresh(

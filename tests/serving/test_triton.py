@@ -24,6 +24,7 @@ from helpers import QUESTION, ROOT, TEXT
 from tritonclient.grpc.model_config_pb2 import ModelConfig, ModelInstanceGroup
 
 from qa_backends import catalog
+from qa_backends.catalog import Backend
 from qa_backends.contract import Query
 from qa_backends.engines.triton import ARTEFACT, NAMED_BY, WAYS, Triton, inputs_of
 from qa_backends.errors import BackendFailed, BackendUnavailable, InputError
@@ -82,6 +83,17 @@ def test_the_repository_is_what_triton_reads(runtime: Runtime, small_family: Fam
         (each.name, each.data_type, [*each.dims]) for each in theirs.input
     ]
     assert ours.output == theirs.output
+
+
+def test_where_company_changes_logits_the_server_computes_each_request_by_itself(
+    runtime: Runtime, small_family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Backend, "scaled_by_batch", property(lambda _self: True))
+    export_repository(runtime, small_family, catalog.backend("pruned-ort"), "cpu", tmp_path / "away", UNWATCHED)
+    for form in ("onnxruntime", "python"):
+        config = config_of(tmp_path / "away" / form / "pruned-ort")
+        assert not config.HasField("dynamic_batching")
+        assert config.max_batch_size > 1, "the windows of one text may come together"
 
 
 def test_what_openvino_runs_has_the_python_form_alone(runtime: Runtime, small_family: Family, tmp_path: Path) -> None:

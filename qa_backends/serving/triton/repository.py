@@ -37,6 +37,8 @@ TYPES = {1: "TYPE_FP32", 6: "TYPE_INT32", 7: "TYPE_INT64"}
 MOST_WINDOWS = 32
 """In a batch; what a batch of so many takes is in the page's chart of batch sizes."""
 
+ALONE = "# No dynamic batching: this model's answer would hang on what else is in its batch."
+
 
 def export_repository(
     runtime: Runtime, family: Family, backend: Backend, device: str, folder: Path, progress: Progress
@@ -47,6 +49,7 @@ def export_repository(
         InputError, ArtefactError, BackendUnavailable, BackendFailed: see ``export.taken``.
     """
     with taken(runtime, family, backend, device, folder, progress) as (artefact, making):
+        shared = not backend.scaled_by_batch
         version = making / PYTHON / backend.name / VERSION
         version.mkdir(parents=True)
         settings = write_model(artefact, version, family, backend, device)
@@ -58,25 +61,27 @@ def export_repository(
             if (device, backend.precision) == ("cpu", "FP16")
             else backend.precision,  # see ``for_cpu``
         }
-        _configure(version, PYTHON, device, facts)
+        _configure(version, PYTHON, device, facts, shared=shared)
         if backend.engine == NATIVE:
             native = making / NATIVE / backend.name / VERSION
             native.mkdir(parents=True)  # on a CPU the server may fuse again what ``for_cpu`` took apart
             shutil.copyfile(version / FILE, native / FILE)
-            _configure(native, NATIVE, device, facts)
+            _configure(native, NATIVE, device, facts, shared=shared)
         (making / "README.md").write_text(_readme(family, backend, device), encoding="utf-8")
     return settings
 
 
-def _configure(version: Path, form: str, device: str, facts: Mapping[str, str]) -> None:
-    """Writes the model's configuration (Triton's documentation, Model Configuration)."""
+def _configure(version: Path, form: str, device: str, facts: Mapping[str, str], *, shared: bool) -> None:
+    """Writes the model's configuration (Triton's documentation, Model Configuration); ``shared`` is whether requests of
+    several clients may be computed together."""
+    # Who asks while a batch is being read joins the next one; a delay makes the first one wait for others.
+    batching = "dynamic_batching { max_queue_delay_microseconds: 0 }" if shared else ALONE
     text = f"""name: "{version.parent.name}"
 backend: "{form}"
 max_batch_size: {MOST_WINDOWS}
 {_inputs(version / FILE, ragged=form == PYTHON)}
 {_each("output", [f'{{ name: "{name}" data_type: TYPE_FP32 dims: [ -1 ] }}' for name in OUTPUTS])}
-# Who asks while a batch is being read joins the next one; a delay makes the first one wait for others.
-dynamic_batching {{ max_queue_delay_microseconds: 0 }}
+{batching}
 instance_group [ {{ kind: {"KIND_GPU" if device == "cuda" else "KIND_CPU"} count: 1 }} ]
 """
     text += "".join(

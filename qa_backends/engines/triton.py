@@ -171,4 +171,5 @@ def inputs_of(library: Any, feeds: Mapping[str, np.ndarray[Any, Any]]) -> list[A
 
 
 def _facts(config: Mapping[str, Any]) -> dict[str, str]:
-    return {key: each["string_value"] for key, each in config.get("parameters", {}).items()}
+    """The parameters; of any model of the server, where empty ones come without their value."""
+    return {key: each.get("string_value", "") for key, each in config.get("parameters", {}).items()}

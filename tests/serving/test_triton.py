@@ -171,6 +171,18 @@ def test_the_model_is_asked_on_the_device_that_is_wanted(
             engine._served(device)
 
 
+def test_another_model_of_the_server_may_have_an_empty_parameter() -> None:
+    class Beside(Kinds):
+        def get_model_config(self, name: str) -> dict[str, object]:
+            if name == "KIND_AUTO":  # as of gRPC's message: a dictionary has nothing of what is empty there
+                return {"instance_group": [{"kind": name}], "parameters": {"EXECUTION_ENV_PATH": {}}}
+            return super().get_model_config(name)
+
+    engine = Triton({})
+    engine._client, engine._way, engine._hash = Beside("KIND_AUTO", "KIND_CPU"), WAYS["http"], "hash"
+    assert engine._served("cpu")["instance_group"][0]["kind"] == "KIND_CPU"
+
+
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the server is, as its documentation says."""

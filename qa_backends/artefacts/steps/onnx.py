@@ -50,7 +50,7 @@ def _tell_no_segments_apart(model: PreTrainedModel) -> None:
     if getattr(model.config, "type_vocab_size", 0) == 1:
         embeddings: Any = model.get_submodule(f"{architecture_of(model.config).base}embeddings")
         first = embeddings.token_type_embeddings.weight.data
-        embeddings.token_type_embeddings = nn.Embedding.from_pretrained(first.repeat(2, 1))
+        embeddings.token_type_embeddings = nn.Embedding(2, first.shape[1], _weight=first.repeat(2, 1))
 
 
 STEP = Step(

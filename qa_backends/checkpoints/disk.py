@@ -34,12 +34,14 @@ OURS = re.compile(r"[a-z][a-z0-9-]*-[0-9a-f]{20}")
 """What ``cache.key_of`` and the engines name their folders."""
 HALF_BUILT = re.compile(rf"\.({OURS.pattern})-.+")
 """What ``cache.ensure`` calls them until they are whole. Of one that a killed process left, nobody holds the lock."""
+PARTIAL = "*.incomplete"
+"""What the Hub's client calls a file until all of it is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One folder: ``what`` it is, ``of`` which model (empty where that is not known any more), and when it was last
-    used, in seconds since 1970."""
+    """One folder, or one file of a download that was only begun: ``what`` it is, ``of`` which model (empty where that
+    is not known any more), and when it was last used, in seconds since 1970."""
 
     what: str
     of: str
@@ -55,7 +57,7 @@ def most_bytes() -> int:
 
 def entries() -> list[Entry]:
     """Everything that is kept, what was used last first."""
-    return sorted([*built(), *half_built(), *downloads()], key=lambda each: -each.used_at)
+    return sorted([*built(), *half_built(), *downloads(), *half_downloaded()], key=lambda each: -each.used_at)
 
 
 def built() -> list[Entry]:
@@ -96,11 +98,50 @@ def downloads() -> list[Entry]:
     return list(found.values())
 
 
+def note_begun(repository: str, blobs: Path) -> None:
+    """Notes, before a download, that what will be partial of it in the Hub's folder ``blobs`` is ours; what others had
+    begun there is theirs."""
+    note = _begun(repository)
+    if not note.is_file():
+        theirs = sorted(each.name for each in blobs.glob(PARTIAL))
+        write_whole(note, json.dumps({"blobs": str(blobs), "theirs": theirs}) + "\n")
+
+
+def note_ended(repository: str) -> None:
+    """Takes that back, where nothing is partial any more."""
+    if not _partials(note := _begun(repository)):
+        note.unlink(missing_ok=True)
+
+
+def half_downloaded() -> list[Entry]:
+    """Files that this project has begun to fetch from the Hub, or had when it was stopped."""
+    found = []
+    for note in _notes().glob("*.begun"):
+        for each in _partials(note):
+            with suppress(OSError):  # it may be whole by now
+                state = each.stat()
+                found.append(Entry(BEGUN, note.stem.replace("--", "/", 1), state.st_size, state.st_mtime, each))
+    return found
+
+
+def discard(partials: Iterable[Path]) -> None:
+    """Deletes what came of files, but for those that another process is fetching: it holds the lock that the Hub's
+    client has for each."""
+    for each in partials:
+        blobs = each.parent
+        lock = blobs.parents[1] / ".locks" / blobs.parent.name / f"{each.stem}.lock"
+        with suppress(Timeout), FileLock(lock, timeout=0):
+            each.unlink(missing_ok=True)
+
+
 def clear(chosen: Iterable[Entry]) -> None:
     """Deletes them; what is asked for again is fetched and built again."""
     for each in chosen:
         if each.what == DOWNLOADED:
             _forget_download(each.folder)
+        elif each.what == BEGUN and each.folder.match(PARTIAL):
+            discard([each.folder])
+            note_ended(each.of)
         elif each.what == BEGUN:
             _forget_half(each.folder)
         else:
@@ -170,6 +211,18 @@ def _step(folder: Path, manifest: Manifest | None) -> str:
 
 def _shipped_name(manifest: Path) -> str:
     return "/".join(manifest.parent.parts[-2:])
+
+
+def _partials(note: Path) -> list[Path]:
+    """What is partial, and ours, of a download by its note; nothing where that is gone."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        told = json.loads(note.read_text(encoding="utf-8"))
+        return [each for each in Path(told["blobs"]).glob(PARTIAL) if each.name not in told["theirs"]]
+    return []
+
+
+def _begun(repository: str) -> Path:
+    return _notes() / f"{repository.replace('/', '--')}.begun"
 
 
 def _notes() -> Path:

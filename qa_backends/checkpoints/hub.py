@@ -12,10 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-
 from qa_backends.checkpoints.architectures import known
-from qa_backends.checkpoints.disk import keep_within_bound
+from qa_backends.checkpoints.disk import PARTIAL, discard, keep_within_bound, note_begun, note_ended
 from qa_backends.checkpoints.download import (
     FAILED,
     FILES,
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
 
 TELL_EVERY_S = 1.0
 LOOK_EVERY_S = 0.1
-PARTIAL = "*.incomplete"
-"""What the Hub's client calls a file until all of it is there."""
 MOST_NAMED = 60
 """Characters of a name that the Hub tells."""
 REASONS = {
@@ -97,11 +93,13 @@ def fetch(
     blobs = _blobs(repository)
     there = {each.parent.name for each in blobs.parent.glob(f"snapshots/*/{WEIGHTS}")}
     begun = set(blobs.glob(PARTIAL))
+    note_begun(repository, blobs)
     try:
         answer = _downloaded(repository, wanted, progress)
     finally:
         if anonymous:  # what a visitor began and did not end is nobody's to go on with
-            _discard(set(blobs.glob(PARTIAL)) - begun)
+            discard(set(blobs.glob(PARTIAL)) - begun)
+        note_ended(repository)
     if "folder" in answer:
         folder, commit = Path(str(answer["folder"])), str(answer["revision"])
         new = commit not in there and {each.name for each in folder.iterdir()} <= set(FILES)
@@ -111,16 +109,6 @@ def fetch(
         keep_within_bound()
         return found
     raise _refusal(repository, answer, remedy, most_bytes)
-
-
-def _discard(partials: set[Path]) -> None:
-    """Deletes what came of files, but for those that another process is fetching: it holds the lock that the Hub's
-    client has for each."""
-    for each in partials:
-        blobs = each.parent
-        lock = blobs.parents[1] / ".locks" / blobs.parent.name / f"{each.stem}.lock"
-        with suppress(Timeout), FileLock(lock, timeout=0):
-            each.unlink(missing_ok=True)
 
 
 def _refusal(repository: str, answer: dict[str, object], remedy: str, most_bytes: int) -> BackendUnavailable:

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 import pytest
 from filelock import FileLock
 from helpers import ROOT, random_bert
-from stand_in_hub import stand_in_hub
+from stand_in_hub import CHUNK, stand_in_hub
 from typer.testing import CliRunner
 
 from qa_backends.catalog import Family
-from qa_backends.checkpoints import cache, disk
+from qa_backends.checkpoints import cache, disk, hub
 from qa_backends.checkpoints.cache import ensure, find
 from qa_backends.checkpoints.hub import fetch, fetched
 from qa_backends.checkpoints.manifest import manifest_of
 from qa_backends.checkpoints.sources import Source, make_ready
 from qa_backends.cli import app
 from qa_backends.errors import InputError
-from qa_backends.progress import UNWATCHED
+from qa_backends.progress import UNWATCHED, Cancelled, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,6 +152,32 @@ def test_what_others_had_downloaded_before_is_theirs(tmp_path: Path) -> None:
         assert disk.downloads() == []
         disk.clear(disk.entries())
         assert (Path(found.folder) / "model.safetensors").is_file()
+
+
+def test_a_stopped_download_is_told_and_cleared_and_one_that_goes_on_stays(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "TELL_EVERY_S", 0.05)
+    blobs = tmp_path / "downloaded" / "models--somebody--large" / "blobs"
+    blobs.mkdir(parents=True)
+    (theirs := blobs / "theirs.incomplete").touch()
+    said: list[str] = []
+    with stand_in_hub(tmp_path) as there:
+        there.publish("somebody/large", {"config.json": b"{}", "model.safetensors": bytes(CHUNK + 5_000_000)})
+        there.held.add("model.safetensors")
+        for _ in range(2):  # what was begun before stays ours
+            with pytest.raises(Cancelled):
+                fetch("somebody/large", None, Progress(said.append, stopped=lambda: any("10 MB" in e for e in said)))
+    (begun,) = disk.entries()
+    assert (begun.what, begun.of, begun.bytes >= CHUNK) == ("begun", "somebody/large", True)
+    lock = tmp_path / "downloaded" / ".locks" / "models--somebody--large" / f"{begun.folder.stem}.lock"
+    with FileLock(lock):
+        disk.clear([begun])
+    assert disk.entries() == [begun]
+    assert "1 deleted, 0.01 GB" in CliRunner().invoke(app, ["cache", "clear"]).stdout
+    assert disk.entries() == [] and theirs.is_file()
+    (blobs / "later.incomplete").touch()
+    assert disk.entries() == [], "nor is what others begin afterwards"
 
 
 def test_what_a_killed_build_left_is_told_and_cleared_and_what_is_being_built_stays(root: Path) -> None:

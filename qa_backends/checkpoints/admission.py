@@ -23,6 +23,13 @@ BYTES_PER_PARAMETER = 4
 """Of loaded weights: FP32 is the most any engine computes in."""
 SMALL = tuple(name for name in FILES if name != WEIGHTS)
 """What is read of a folder besides the weights."""
+GOES_BEFORE = {
+    "do_lower_case": ("normalizer", "BertNormalizer", "lowercase"),
+    "strip_accents": ("normalizer", "BertNormalizer", "strip_accents"),
+    "add_prefix_space": ("pre_tokenizer", "ByteLevel", "add_prefix_space"),
+}
+"""What of ``tokenizer_config.json`` transformers goes by, whatever ``tokenizer.json`` says: in which part that has it,
+of which kind, and as what."""
 MOST_SMALL = 50_000_000
 """Bytes of a config or a vocabulary: those of a hundred languages have 17 million."""
 MOST_LAYERS = 128
@@ -40,7 +47,8 @@ def admit(checkpoint: Path, most_bytes: int) -> dict[str, Any]:
 
     Raises:
         InputError: it wants code of its own, holds no safetensors weights in one file, was not taught to find spans, is
-            too large, or its weights are not those that its config describes; each with what to do.
+            too large, or its weights are not those that its config describes, or its tokenizer's files contradict each
+            other; each with what to do.
         ArtefactError: there is no config, or it is of a kind that is not known, or has a tokenizer that is not.
     """
     for name in (each for each in SMALL if (checkpoint / each).is_file()):
@@ -50,6 +58,7 @@ def admit(checkpoint: Path, most_bytes: int) -> dict[str, Any]:
         raise InputError("This model brings code of its own to run, which is never done here. Choose one without.")
     config = read_config(checkpoint)
     check_tokenizer(checkpoint)
+    _check_splits_as_told(checkpoint)
     shapes = _shapes(checkpoint)
     head = f"{architecture_of(config).head}weight"
     if shapes.get(head, [0])[0] != SPANS:
@@ -65,6 +74,23 @@ def admit(checkpoint: Path, most_bytes: int) -> dict[str, Any]:
         )
     _check_described(config, shapes)
     return config
+
+
+def _check_splits_as_told(checkpoint: Path) -> None:
+    """Raises InputError where transformers would split texts otherwise than by ``tokenizer.json``, which is all that is
+    read of a tokenizer here."""
+    told, rules = json_of(checkpoint / "tokenizer_config.json"), json_of(checkpoint / "tokenizer.json")
+    if told.get("tokenizer_class") == "PreTrainedTokenizerFast":  # which goes by tokenizer.json alone
+        return
+    for name, (part, kind, own) in GOES_BEFORE.items():
+        found = each if isinstance(each := rules.get(part), dict) else {}
+        known = found.get("type") == kind and isinstance(told.get(name), bool)
+        if known and told[name] != found.get(own):
+            raise InputError(
+                f"Its tokenizer_config.json says {told[name]} of '{name}', and its tokenizer.json {found.get(own)}: "
+                "transformers reads texts by the first, and here they would be read by the second. Save the tokenizer "
+                "again: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)."
+            )
 
 
 def _check_described(config: dict[str, Any], shapes: dict[str, list[int]]) -> None:

@@ -215,6 +215,15 @@ def japanese(folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}', encoding="utf-8")
 
 
+def cased(folder: Path) -> None:
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}', encoding="utf-8")
+
+
+def spaced(folder: Path) -> None:
+    checkpoint_of("roberta", folder)
+    (folder / "tokenizer_config.json").write_text('{"add_prefix_space": true}', encoding="utf-8")
+
+
 def unknown(folder: Path) -> None:
     changed(folder, model_type="big_bird")
 
@@ -238,6 +247,8 @@ def unknown(folder: Path) -> None:
         (huge, "tokenizer.json has 60 MB"),
         (with_code, "code of its own.*Choose one without"),
         (japanese, "saved with a BertJapaneseTokenizer, .*Choose a model that has a tokenizer.json"),
+        (cased, "says False of 'do_lower_case', and its tokenizer.json True.*Save the tokenizer again"),
+        (spaced, "says True of 'add_prefix_space', and its tokenizer.json False"),
         (unknown, "'big_bird' cannot be read. Choose one of the kinds albert, bert, deberta-v2, distilbert"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -249,6 +260,13 @@ def test_what_cannot_be_taken_says_why_and_what_to_do(tmp_path: Path, breaking: 
     with pytest.raises((InputError, ArtefactError), match=said):
         catalog.adopt(str(folder), UNWATCHED)
     assert not [each for each in catalog.families() if each.own]
+
+
+def test_a_tokenizer_that_is_read_by_its_own_file_alone_is_taken(tmp_path: Path) -> None:
+    folder = random_bert(tmp_path / "mine")
+    told = {"do_lower_case": False, "tokenizer_class": "PreTrainedTokenizerFast"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told), encoding="utf-8")
+    assert catalog.adopt(str(folder), UNWATCHED).own
 
 
 def test_what_else_lies_beside_a_model_is_nobodys_concern(tmp_path: Path) -> None:

@@ -73,7 +73,8 @@ class Outcome:
 
 @dataclass(slots=True)
 class Asking:
-    """All that is known of one question so far. ``status`` is empty when nothing more will come.
+    """All that is known of one question so far. ``status`` is empty when nothing more will come; ``timing`` says that
+    what follows is timed, and not to be disturbed.
 
     ``busy`` is the share of this machine's cores that others took while the times that are shown were measured: during
     the turns, or during the first answers where no turns were taken; ``None`` where the system does not tell, it was
@@ -86,6 +87,7 @@ class Asking:
     device: str
     outcomes: list[Outcome]
     status: str = ""
+    timing: bool = False
     tokens: int = 0
     samples: Samples = field(default_factory=Samples)
     busy: float | None = None
@@ -231,7 +233,7 @@ def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepare
     """
 
     def known(cold: Reading) -> None:
-        outcome.early = cold.answer
+        outcome.early, state.timing = cold.answer, True
         if cold.times.compute_s > TELL_FROM_S:
             about = roughly(cold.times.compute_s)
             turn.progress.say(f"{outcome.backend.title} has answered, and is timed on a second run, {about} …")
@@ -247,6 +249,7 @@ def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepare
         outcome.reading, outcome.cold_s = turn.warm_answer(family, backend, prepared, known)
     finally:
         meter.stop()
+        state.timing = False
 
 
 def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -> None:
@@ -264,6 +267,7 @@ def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -
     for each in beyond:
         each.notices = (DOES_NOT_FIT,)
     compared = _loaded(turn, state, compared)
+    state.timing = True
     turn.progress.say(f"Taking turns to compare speeds, for at most {seconds:.0f} s …")
     tokenise_s = _tokenise_s(turn, state)
     runs = {each.backend.name: partial(_run, turn, state, each, prepared, tokenise_s) for each in compared}

@@ -55,6 +55,20 @@ def test_an_engine_that_dies_is_reported_while_the_others_answer(
 
 
 @pytest.mark.usefixtures("quick")
+def test_states_behind_which_turns_are_timed_say_so(small_family: Family) -> None:
+    """So that whoever draws them does it before the turn, or not at all."""
+    found: dict[str, bool] = {}
+
+    def emit(state: Asking) -> None:
+        found[state.status] = state.timing
+
+    ask(Runtime(), small_family, PACED, QUERY, "cpu", seconds=1, emit=emit)
+    turns = {status: timed for status, timed in found.items() if status.startswith("Taking turns")}
+    assert len(turns) > 2 and all(turns.values())
+    assert not found["Reading the text …"] and not any(found[each] for each in found if "answering" in each)
+
+
+@pytest.mark.usefixtures("quick")
 def test_an_engine_that_dies_between_turns_loses_its_card_only(
     small_family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:

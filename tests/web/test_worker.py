@@ -78,6 +78,30 @@ def test_nothing_is_measured_while_a_state_is_drawn(monkeypatch: pytest.MonkeyPa
     assert during == []
 
 
+def test_no_round_is_timed_while_the_page_draws_however_long_rounds_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds shorter and longer than the pause between two drawings, behind states that come too soon to be drawn."""
+    monkeypatch.setattr(module, "REDRAW_S", 0.06)
+    monkeypatch.setattr(module, "SILENCE_S", 0.02)
+    rounds: list[tuple[float, float]] = []
+
+    def work(put: Put) -> None:
+        put(-1)
+        time.sleep(0.1)
+        for number, lasts in enumerate((0.05, 0.03, 0.055, 0.1, 0.045, 0.058, 0.01, 0.05, 0.07, 0.04) * 2):
+            put(number)
+            began = time.monotonic()
+            time.sleep(lasts)
+            rounds.append((began, time.monotonic()))
+
+    drawings: list[tuple[float, float]] = []
+    for _ in Worker[int](work, timed=lambda number: number >= 0):
+        began = time.monotonic()
+        time.sleep(0.02)
+        drawings.append((began, time.monotonic()))
+    assert len(drawings) > 5
+    assert [each for each in rounds for began, ended in drawings if began < each[1] and each[0] < ended] == []
+
+
 def test_a_state_is_drawn_although_none_follows_it() -> None:
     loaded = threading.Event()
 

@@ -42,7 +42,8 @@ SETTLE_ALONE_S = 0.5
 
 @dataclass(slots=True)
 class Sweep:
-    """All that is measured so far. ``status`` is empty when nothing more will come.
+    """All that is measured so far. ``status`` is empty when nothing more will come; ``timing`` says that what follows
+    is timed, and not to be disturbed.
 
     ``left_out`` says of each backend and point that could not be measured why. ``left_s`` is the time left, in seconds,
     by what the points so far have taken; ``done`` of ``of`` counts points.
@@ -58,6 +59,7 @@ class Sweep:
     left_s: float = 0.0
     complete: bool = False
     status: str = ""
+    timing: bool = False
 
     def copy(self) -> Sweep:
         """The sweep as it stands now; what is measured later does not change it."""
@@ -245,7 +247,7 @@ class _Sweeping:
             Cancelled: stopped before there were five rounds.
             ContestantFailedError: one of them failed.
         """
-        self._progress.say(f"{note}{point}: warming up …")
+        self._state.timing = True
         rounds, per_block = blocks_for(self._plan.runs)
         done = int(self._state.done)
         samples = Samples()
@@ -254,6 +256,7 @@ class _Sweeping:
             runs, seconds=self._plan.seconds, rounds=rounds, per_block=per_block, warm_up_share=WARM_UP_SHARE
         )
         try:
+            self._progress.say(f"{note}{point}: warming up …")
             for samples in turns:
                 taken = sum(samples.blocks)
                 share = max(taken / self._plan.runs, samples.spent_s / self._plan.seconds)
@@ -263,6 +266,8 @@ class _Sweeping:
         except Cancelled:
             if len(samples.blocks) < LEAST_ROUNDS:
                 raise
+        finally:
+            self._state.timing = False
         return samples if len(samples.blocks) >= LEAST_ROUNDS else None
 
     def _run(self, turn: Turn, entry: Entry, queries: list[Query]) -> StageTimes:

@@ -82,6 +82,8 @@ class Race:
         try:
             with charged_to(contestant.name):
                 contestant.load(turn)
+            self._search.timing = True
+            self._progress.say(f"{candidate.title}: first readings …")
             settle()
             candidate.ms = reading(turn, contestant, self._asked)
             if not self._fits(candidate):
@@ -94,6 +96,8 @@ class Race:
             )
         except ContestantFailedError as failed:
             self._leave_out(failed)
+        finally:
+            self._search.timing = False
 
     def _fits(self, candidate: Candidate) -> bool:
         """Whether the fewest turns of it do."""
@@ -165,16 +169,19 @@ class Race:
         for each in contestants:
             with charged_to(each.name):
                 each.load(turn)
-        self._search.left_s = 0.0
-        self._progress.say(f"{what}: {len(contestants)} warm up …")
+        self._search.left_s, self._search.timing = 0.0, True
         found: Heat | None = None
-        for found in heat(turn, contestants, self._asked, seconds, one_each_s=self._one_each_s(contestants)):
-            self._search.left_s = max(0.0, self._left_s - found.samples.spent_s)
-            for candidate in self._search.left:
-                candidate.ms, candidate.turns = found.p50_ms(candidate.name), found.runs
-            self._progress.say(f"{what}: {found.runs} turns of each of {len(contestants)}")
-            if found.rounds >= LEAST_ROUNDS and enough(found):
-                break
+        try:
+            self._progress.say(f"{what}: {len(contestants)} warm up …")
+            for found in heat(turn, contestants, self._asked, seconds, one_each_s=self._one_each_s(contestants)):
+                self._search.left_s = max(0.0, self._left_s - found.samples.spent_s)
+                for candidate in self._search.left:
+                    candidate.ms, candidate.turns = found.p50_ms(candidate.name), found.runs
+                self._progress.say(f"{what}: {found.runs} turns of each of {len(contestants)}")
+                if found.rounds >= LEAST_ROUNDS and enough(found):
+                    break
+        finally:
+            self._search.timing = False
         return found if found and found.rounds >= LEAST_ROUNDS else None
 
     def _one_each_s(self, contestants: Sequence[Contestant]) -> float:

@@ -90,7 +90,8 @@ class Candidate:
 
 @dataclass(slots=True)
 class Search:
-    """All that is found so far. ``status`` is empty when nothing more will come; ``done`` of ``of`` counts steps.
+    """All that is found so far. ``status`` is empty when nothing more will come; ``timing`` says that what follows is
+    timed, and not to be disturbed; ``done`` of ``of`` counts steps.
 
     ``advised`` and ``tied`` are names: the backend to use, and all those, it included, that are as fast as the fastest.
     """
@@ -104,6 +105,7 @@ class Search:
     of: int = 0
     left_s: float = 0.0
     status: str = ""
+    timing: bool = False
 
     def copy(self) -> Search:
         """The search as it stands now; what is found later does not change it."""

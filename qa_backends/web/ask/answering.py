@@ -88,7 +88,8 @@ class Answering:
                 lambda put: ask(
                     self._runtime, asked, chosen, query, device, seconds=seconds,
                     emit=lambda state: put(state.copy()), stopped=stop.is_set,
-                )
+                ),
+                timed=lambda state: state.timing,
             )  # fmt: skip
             for state in states:
                 view = comparison_of(state)

@@ -110,7 +110,8 @@ class Fastest:
                 self._command: gr.Code(visible=HIDDEN),
             }  # fmt: skip
             for search in Worker[Search](
-                lambda put: recommend(self._runtime, wish, emit=lambda each: put(each.copy()), stopped=stop.is_set)
+                lambda put: recommend(self._runtime, wish, emit=lambda each: put(each.copy()), stopped=stop.is_set),
+                timed=lambda each: each.timing,
             ):
                 going = gr.Button(interactive=bool(search.status) and not stop.is_set())
                 grown = self._grown(search) if not search.status or len(search.raced) > raced else {}

@@ -231,7 +231,8 @@ class BenchmarkTab:
                 self._start: gr.Button(interactive=False), self._stop: gr.Button(visible=True, interactive=False),
             }  # fmt: skip
             for state in Worker[Sweep](
-                lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=stop.is_set)
+                lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=stop.is_set),
+                timed=lambda each: each.timing,
             ):
                 going = gr.Button(interactive=bool(state.status) and not stop.is_set())
                 grown = self._grown(state, view) if len(state.records) > drawn else {}

@@ -1,7 +1,9 @@
 """Measuring on a thread of its own, and drawing in its pauses.
 
 A slow or closed browser neither delays a measurement nor keeps a device, and what is drawn is drawn while nothing is
-measured: the worker holds still at its next state until the page has its drawing.
+measured: the worker holds still at its next state until the page has its drawing. A state that comes too soon after a
+drawing is drawn later, while the worker loads or builds; one behind which a timed round follows waits for the next
+state.
 """
 
 from __future__ import annotations
@@ -28,11 +30,13 @@ class Worker(Generic[T]):
     """Runs ``work(put)`` on a thread; iterating gives the newest of what it puts.
 
     When iterating ends early the work is cancelled at the next state it puts, so that an abandoned question leaves the
-    queue and gives its turn back.
+    queue and gives its turn back. ``timed`` tells of a state whether what follows it is timed.
     """
 
-    def __init__(self, work: Callable[[Callable[[T], None]], object]) -> None:
-        self._work = work
+    def __init__(
+        self, work: Callable[[Callable[[T], None]], object], timed: Callable[[T], bool] = lambda _state: False
+    ) -> None:
+        self._work, self._timed = work, timed
         self._changed = threading.Condition()
         self._newest: list[T] = []  # at most one, not yet drawn
         self._put_at = 0.0
@@ -71,7 +75,9 @@ class Worker(Generic[T]):
         now = time.monotonic()
         if not self._newest or (now < self._draw_from and not self._ended):
             return False
-        return self._holding or self._ended or now - self._put_at > SILENCE_S
+        if self._holding or self._ended:
+            return True
+        return now - self._put_at > SILENCE_S and not self._timed(self._newest[0])
 
     def _take(self) -> T:
         with self._changed:

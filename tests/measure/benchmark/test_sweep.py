@@ -54,6 +54,9 @@ def test_a_small_sweep_measures_everything_it_promises(runtime: Runtime) -> None
     states: list[Sweep] = []
     plan = plan_of(backends=("pruned", "baseline"), batches=(1, 2), seconds=60)
     found = sweep(runtime, plan, emit=lambda state: states.append(state.copy()))
+    in_rounds = [state.timing for state in states if "warming up" in state.status]
+    assert in_rounds and all(in_rounds), "whoever draws these, does it before the round"
+    assert not states[0].timing and not states[-1].timing
     names = ("minilm/baseline", "minilm/pruned")
     places = [(each.backend, each.tokens, each.batch, each.order) for each in found.records]
     assert places == [(name, 32, batch, "equal") for batch in (1, 2) for name in names]

@@ -154,6 +154,8 @@ def test_the_fastest_that_keeps_its_answers_is_advised_and_of_each_other_it_is_s
     assert "the speed of the transformers pipeline" in advice(found)
     assert "−0.5 [−0.8 to −0.2] on SQuAD" in advice(found) and "other texts" in advice(found)
     assert [each.done for each in states] == sorted(each.done for each in states)
+    in_heats = [each.timing for each in states if "warm up" in each.status or "turns of each" in each.status]
+    assert in_heats and all(in_heats) and not states[0].timing, "whoever draws these, does it before the next turns"
     assert found.done == found.of and max(each.left_s for each in states) <= WISH.seconds
     more = set(runtime.loaded("cpu")) - set(loaded_before)
     assert more == {"minilm/pruned-paced-5ms"}, "who is out takes no memory"

@@ -1,7 +1,8 @@
 """What language a text looks to be in, where that is plain: for a notice that models may not know it.
 
 A rule of thumb and no more. Letters tell the script; of a text in Latin letters, the commonest words of a few languages
-tell which it is. Where neither is clear, as in names, code, tables or a line or two, nothing is said.
+tell which it is. Of running text in none of these, next to no words of English tell that it is in some other. Where
+nothing is clear, as in names, code, tables or a line or two, nothing is said.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ LEAST_DIFFERENT = 5
 LEAST_SHARE = 0.1
 """Of a text's words, those in its language's list. Running text has 0.15 to 0.35, a text in another language next to
 none but for the words that both write alike."""
+LEAST_RUNNING, LEAST_IN_A_ROW = 40, 4
+"""Words that tell that a text is not in a language, and how many of them must follow each other with nothing between:
+those in lists, tables and code do not."""
+LEAST_SMALL = 0.6
+"""Of the words in a row, those that begin small: of names, less do."""
 CLEARLY = 2.5
 """By this factor the language must be ahead of every other, English among them."""
 
@@ -85,9 +91,16 @@ def language_notice(text: str, language: str) -> str:
     it; empty where the text looks to be in it, where that is not clear, and where the language is not known."""
     known = LANGUAGES.get(language, "")
     found = looks_like(text) if known else ""
-    if found in ("", known):
+    if not known or found == known:
         return ""
-    looks = f"is written in {found}" if found in SCRIPTS.values() else f"looks like {found}"
+    if found in SCRIPTS.values():
+        looks = f"is written in {found}"
+    elif found:
+        looks = f"looks like {found}"
+    elif known in LISTS and _lacks(text, known):
+        looks = f"does not look like {known}"
+    else:
+        return ""
     return f"This text {looks}. The models were trained on {known}, so expect poor answers."
 
 
@@ -125,3 +138,19 @@ def _latin_language(text: str) -> str:
     if shares[first] < LEAST_SHARE or sum(each in words for each in LISTS[first]) < LEAST_DIFFERENT:
         return ""
     return first if shares[first] >= CLEARLY * shares[second] else ""
+
+
+def _lacks(text: str, language: str) -> bool:
+    """Whether it is running text with next to none of the language's words."""
+    words = _running(text)
+    return len(words) >= LEAST_RUNNING and sum(each in LISTS[language] for each in words) < LEAST_SHARE * len(words)
+
+
+def _running(text: str) -> list[str]:
+    """The words of running text: what stands between commas, line breaks, figures and the like, as far as it is not
+    made of a few words, or of names."""
+    rows = [row.split() for row in re.split(r"[^\w'’ -]|[\d_]|  +", text)]
+    rows = [row for row in rows if len(row) >= LEAST_IN_A_ROW]
+    return [
+        word.lower() for row in rows if sum(each[0].islower() for each in row) >= LEAST_SMALL * len(row) for word in row
+    ]

@@ -43,6 +43,40 @@ SCRIPTS = {
 }
 
 
+OTHERS = {
+    "Polish": "Miasto leży nad brzegiem rzeki i zostało założone w dwunastym wieku. Dziś mieszka tam ponad dwieście"
+    " tysięcy ludzi, z których wielu pracuje w przemyśle. Stary rynek został odbudowany po wojnie, a most"
+    " łączy go z nowym dworcem. Latem odbywa się tu duży festiwal muzyki, na który przyjeżdżają goście z "
+    "całego kraju. W zimie ulice są ciche, bo większość studentów wraca wtedy do domu, do swoich rodzin "
+    "na wsi.",
+    "Swedish": "Staden ligger vid flodens strand och grundades på tolvhundratalet. I dag bor det mer än "
+    "tvåhundratusen människor där, och många av dem arbetar inom industrin. Det gamla torget byggdes upp "
+    "igen efter kriget, och bron förbinder det med den nya stationen. På sommaren hålls en stor "
+    "musikfestival som lockar gäster från hela landet. På vintern är gatorna tysta, eftersom de flesta "
+    "studenter då reser hem till sina familjer.",
+    "Turkish": "Şehir nehrin kıyısında yer alır ve on ikinci yüzyılda kurulmuştur. Bugün orada iki yüz binden fazla "
+    "insan yaşıyor ve bunların birçoğu sanayide çalışıyor. Eski pazar savaştan sonra yeniden inşa edildi "
+    "ve köprü onu yeni istasyona bağlıyor. Yazın burada ülkenin her yerinden konukların geldiği büyük bir"
+    " müzik festivali düzenlenir. Kışın ise sokaklar sessizdir, çünkü öğrencilerin çoğu o zaman "
+    "ailelerinin yanına döner.",
+    "Danish": "Byen ligger ved flodens bred og blev grundlagt i det tolvte århundrede. I dag bor der mere end to "
+    "hundrede tusind mennesker, hvoraf mange arbejder i industrien. Det gamle torv blev genopbygget efter"
+    " krigen, og broen forbinder det med den nye station. Om sommeren holdes der en stor musikfestival, "
+    "som lokker gæster til fra hele landet. Om vinteren er gaderne stille, for de fleste studerende "
+    "rejser hjem for at være hos deres familier.",
+    "Finnish": "Kaupunki sijaitsee joen rannalla ja se perustettiin kahdennellatoista vuosisadalla. Nykyään siellä "
+    "asuu yli kaksisataatuhatta ihmistä, joista monet työskentelevät teollisuudessa. Vanha tori "
+    "rakennettiin uudelleen sodan jälkeen ja silta yhdistää sen uuteen asemaan. Kesällä kaupungissa "
+    "järjestetään suuri musiikkijuhla, johon saapuu vieraita koko maasta. Talvella kadut ovat hiljaisia, "
+    "koska suurin osa opiskelijoista palaa silloin kotiin perheidensä luokse.",
+    "Czech": "Město leží na břehu řeky a bylo založeno ve dvanáctém století. Dnes v něm žije více než dvě stě "
+    "tisíc lidí, z nichž mnozí pracují v průmyslu. Staré tržiště bylo po válce znovu postaveno a most ho "
+    "spojuje s novým nádražím. V létě se tu koná velký hudební festival, na který přijíždějí hosté z celé"
+    " země. V zimě jsou ulice tiché, protože většina studentů se tehdy vrací domů ke svým rodinám.",
+}
+"""Languages without a list of their own; some write words as English does: to, for, at, on, her."""
+
+
 @pytest.mark.parametrize("language", LATIN)
 def test_a_paragraph_is_known_by_its_commonest_words(language: str) -> None:
     assert looks_like(LATIN[language]) == language
@@ -66,8 +100,16 @@ def test_whoever_asks_english_models_is_told_in_a_sentence() -> None:
     assert language_notice(SCRIPTS["Greek letters"], "en").startswith("This text is written in Greek letters. The mod")
 
 
+@pytest.mark.parametrize("language", OTHERS)
+def test_running_text_with_next_to_no_english_words_is_said_not_to_look_like_english(language: str) -> None:
+    assert language_notice(OTHERS[language], "en") == (
+        "This text does not look like English. The models were trained on English, so expect poor answers."
+    )
+    assert language_notice(" ".join(OTHERS[language].split()[:20]), "en") == "", "a line or two may be anything"
+
+
 def test_of_models_whose_language_is_not_known_nothing_is_said() -> None:
-    assert language_notice(LATIN["German"], "") == ""
+    assert language_notice(LATIN["German"], "") == language_notice(OTHERS["Polish"], "") == ""
     assert language_notice(LATIN["German"], "xx") == ""
 
 
@@ -81,6 +123,8 @@ def test_no_text_that_ships_is_flagged() -> None:
     for file in (ROOT / "assets").glob("questions*.json"):
         data = json.loads(file.read_text(encoding="utf-8"))["data"]
         texts += [each["context"] for article in data for each in article["paragraphs"]]
+    written = json.loads((ROOT / "assets" / "training" / "written.json").read_text(encoding="utf-8"))["data"]
+    texts += dict.fromkeys(each["context"] for article in written for each in article["paragraphs"])
     assert len(texts) > 40
     assert [text[:60] for text in texts if language_notice(text, "en")] == []
 
@@ -127,7 +171,19 @@ LIST = (
         f"{name} GmbH, {town}" for name in ("Weber", "Schulze", "Krause") for town in ("Köln", "Jena", "Hof", "Kiel")
     )
 )
+INGREDIENTS = "flour, sugar, butter, baking powder, ground almonds, grated lemon peel, salt, milk, vanilla sugar, " * 6
+TABLE = (
+    "Kessler Birgül     rain boots yellow     size small     kept\nLund Hjördis       wool socks grey     returned\n"
+    * 9
+)
+PROGRAM = (
+    "while queue: node = queue.pop(); seen.add(node); queue.extend(each for each in node.next if each not in seen)\n"
+    * 9
+)
 UNCLEAR = {
+    "ingredients": INGREDIENTS,
+    "a table": TABLE,
+    "a program": PROGRAM,
     "English with French names": ENGLISH_WITH_FRENCH_NAMES,
     "names": NAMES,
     "code": CODE,

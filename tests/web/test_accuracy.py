@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
+import numpy as np
 import pytest
 from helpers import calls_of
 from measure.invented import quality_record
@@ -19,7 +20,7 @@ from qa_backends.measure.quality.datasets import EVERYDAY, OWN, SQUAD_V2_DEV, TI
 from qa_backends.measure.quality.evaluation import Differing, Evaluated
 from qa_backends.measure.quality.scoring import score
 from qa_backends.measure.results.records import QualityRecord
-from qa_backends.measure.timing.statistics import Difference, Interval
+from qa_backends.measure.timing.statistics import Difference, Interval, interval_of_mean, paired_difference
 from qa_backends.runtime import Runtime
 from qa_backends.squad import GoldAnswer, Question
 from qa_backends.web.accuracy import html
@@ -72,6 +73,18 @@ def test_a_wide_interval_around_nothing_is_no_tie(difference: Difference, said: 
     shown = plain(html.table([squad(f1_difference=difference)]))
     assert said in shown
     assert sum(word in shown for word in ("tie", "undecided")) == (said.split()[1] in ("tie", "undecided"))
+
+
+def test_three_questions_settle_nothing() -> None:
+    """All right, and as the baseline answers them: neither certainty nor a tie."""
+    right = np.full(3, 100.0)
+    spread, difference = interval_of_mean(right), paired_difference(right, right)
+    found = quality_record(
+        "minilm/pruned", n=3, exact=100.0, f1=100.0, exact_interval=spread, f1_interval=spread,
+        f1_difference=difference,
+    )  # fmt: skip
+    assert "100.0 [29.2–100.0]" in plain(html.table([found])) and "0.0 undecided" in plain(html.table([found]))
+    assert "within 35.4 either way" in plain(html.caption([found], "Yours."))
 
 
 def test_intervals_are_drawn_to_one_scale() -> None:

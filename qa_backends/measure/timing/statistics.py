@@ -28,6 +28,8 @@ LAST_RUNS = 9
 """As many as are compared, in three groups: single runs differ by more than ``UNSTABLE_ABOVE`` on a calm machine."""
 NARROW = 0.05
 """Share of a ratio on either side of it: an interval within that needs no more measuring."""
+LEAST_TO_RESAMPLE = 30
+"""Fewer questions than this are too few to stand for all those that might have been asked."""
 RESAMPLES = 2000
 TAIL = 2.5
 """Percent left out on either side of a 95 % interval."""
@@ -230,24 +232,28 @@ def signed(value: float, digits: int) -> str:
 
 
 def paired_difference(values: Floats, baseline: Floats) -> Difference:
-    """The mean of ``values - baseline``, both ``[n]`` over the same questions, with its bootstrap interval.
+    """The mean of ``values - baseline``, both ``[n]``, in percent, over the same questions, with its interval.
 
     Pairs are resampled: questions that both find hard or easy do not widen the interval of what tells them apart.
     """
-    found = interval_of_mean(values - baseline)
+    found = interval_of_mean(values - baseline, least=-100.0)
     return Difference(float((values - baseline).mean()), found.low, found.high)
 
 
-def interval_of_mean(values: Floats) -> Interval:
+def interval_of_mean(values: Floats, *, least: float = 0.0, most: float = 100.0) -> Interval:
     """Percentile bootstrap (Efron 1979) of the mean of ``values`` ``[n]``, seeded.
 
     Only how often each distinct value is drawn matters, and that is multinomial: 2,000 resamples of 12,000 questions
-    take milliseconds.
+    take milliseconds. What was never seen is never drawn, so of a handful of values, or of values that are all alike,
+    that alone would be far too sure. Then the interval has room for as many unseen values, at either end of what is
+    possible, as may have been missed: all right on 3 questions is [29–100], as Clopper and Pearson (1934) have it.
     """
     distinct, counts = np.unique(values, return_counts=True)
     draws = np.random.default_rng(0).multinomial(len(values), counts / len(values), size=RESAMPLES)
     low, high = np.percentile(draws @ distinct / len(values), (TAIL, 100 - TAIL))
-    return Interval(float(low), float(high))
+    few = len(values) < LEAST_TO_RESAMPLE or len(distinct) == 1
+    missed = 1 - (TAIL / 100) ** (1 / len(values)) if few else 0.0
+    return Interval(float(low + missed * (least - low)), float(high + missed * (most - high)))
 
 
 def on_frontier(places: Sequence[tuple[float, float]]) -> list[int]:

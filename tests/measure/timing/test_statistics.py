@@ -273,6 +273,33 @@ def test_questions_that_both_find_hard_do_not_widen_what_tells_them_apart() -> N
     assert not paired.tie and unpaired / 2 > abs(paired.value), "apart, it would be called a tie"
 
 
+@pytest.mark.parametrize(
+    ("right", "of", "low", "high"),
+    [
+        (1, 1, 2.5, 100.0),
+        (3, 3, 29.24, 100.0),
+        (0, 3, 0.0, 70.76),
+        (10, 10, 69.15, 100.0),
+        (9, 10, 55.5, 99.75),
+        (14, 20, 45.72, 88.11),
+        (408, 408, 99.1, 100.0),
+    ],
+)
+def test_a_handful_of_questions_gives_no_certainty(right: int, of: int, low: float, high: float) -> None:
+    """About as wide as Clopper and Pearson's interval of a share, and just that where all are right or all wrong."""
+    found = interval_of_mean(np.repeat([100.0, 0.0], [right, of - right]))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.01 if right in (0, of) else 8)
+
+
+def test_the_same_answers_to_three_questions_are_no_tie_to_rely_on() -> None:
+    same = np.asarray([100.0, 0.0, 50.0])
+    found = paired_difference(same, same)
+    assert (found.value, found.tie) == (0.0, True)
+    assert -found.low == found.high > 50
+    many = paired_difference(np.zeros(12_000), np.zeros(12_000))
+    assert 0 < many.high < 0.05, "of thousands, little can have been missed"
+
+
 def test_the_frontier_is_whatever_no_other_is_both_quicker_and_as_good_as() -> None:
     assert on_frontier([(1.0, 60.0), (2.0, 60.0), (3.0, 70.0), (4.0, 65.0), (5.0, 71.0)]) == [0, 2, 4]
     assert on_frontier([]) == []

@@ -72,7 +72,13 @@ def test_captions_name_machine_date_and_agreement() -> None:
     alone = AloneRecord("minilm/pruned", "cpu", 128, 1, 31, 8.0, 8.25, 8.25 / 8)
     shown = html.caption(Benchmark(MACHINE, PLAN, True, tuple(ROWS), (alone,), ()), "Yours.")
     assert "Abacus, 2 cores, 24 GiB, 2026-01-02" in shown
-    assert "8.00 ms alone, 8.25 ms beside the others" in shown
+    assert "8.00 ms alone, 8.25 ms beside the others, at" in shown and "<summary>Alone, and beside the others<" in shown
+    off = replace(alone, company_p50_ms=12.0, ratio=1.5)
+    shown_off = html.caption(Benchmark(MACHINE, PLAN, True, tuple(ROWS), (alone, off), ()), "Yours.")
+    assert (
+        "beside the others: 1 of 2 differ by more than 10 %<" in shown_off
+        and "12.00 ms beside the others (50 % longer)" in shown_off
+    )
     assert "over 11,873 questions of dev" in shown and "on the CPU" not in shown
     elsewhere = (row("pruned", 32, 4.0, device="cuda"),)
     assert "of dev, on the CPU" in html.caption(Benchmark(MACHINE, PLAN, True, elsewhere, (), ()), "Yours.")

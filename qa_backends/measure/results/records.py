@@ -16,7 +16,7 @@ from qa_backends.contract import Ran
 from qa_backends.measure.benchmark.plan import MOST_RUNS, BenchmarkPlan
 from qa_backends.measure.timing.machine import Machine
 from qa_backends.measure.timing.rounds import RUNS_PER_BLOCK
-from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
+from qa_backends.measure.timing.statistics import UNSTABLE_ABOVE, Difference, Interval, Ratio
 
 Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PartMilliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -152,6 +152,11 @@ class AloneRecord(OfBackend):
     p50_ms: Milliseconds
     company_p50_ms: Milliseconds
     ratio: Milliseconds
+
+    @property
+    def differs(self) -> bool:
+        """Whether company, or what else changed on the machine until then, made a difference of more than 10 %."""
+        return max(self.ratio, 1 / self.ratio) > 1 + UNSTABLE_ABOVE
 
 
 @dataclass(frozen=True, slots=True)

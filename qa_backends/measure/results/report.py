@@ -15,6 +15,7 @@ from qa_backends.measure.quality.datasets import DATA_FILES, SHIPPED, SQUAD_V2_D
 from qa_backends.measure.results.card import CARD_FAMILY
 from qa_backends.measure.results.document import lacking, listed, markdown
 from qa_backends.measure.results.shipped import of_current_shapes, of_current_weights, quality_in
+from qa_backends.measure.timing.statistics import UNSTABLE_ABOVE
 from qa_backends.paths import ACCURACY
 
 if TYPE_CHECKING:
@@ -145,8 +146,27 @@ def fastest_of(benchmark: Benchmark) -> str:
     return (
         f"On {benchmark.machine.sentence(best.device)}, {named(best)} has the lowest median at {SHOWN_AT} tokens, "
         f"{best.p50_ms:.1f} ms, where transformers' pipeline takes {pipelines[0].p50_ms:.1f} ms. {_mixed(benchmark)}"
+        f"{beside_the_others(benchmark)}"
         f"{unstable_of(benchmark)} measurements were unstable; {UNSTABLE} stands before those that the table shows"
         f"{_absent(benchmark)}."
+    )
+
+
+def beside_the_others(benchmark: Benchmark) -> str:
+    """How many backends took longer or less beside the others than by themselves, and which differs most, as sentences
+    with a space behind them; nothing where none was measured by itself."""
+    if not benchmark.alone:
+        return ""
+    longer, less = (
+        [each for each in benchmark.alone if each.differs and (each.ratio > 1) is up] for up in (True, False)
+    )
+    furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
+    percent = f"{100 * UNSTABLE_ABOVE:.0f} %"
+    return (
+        f"At the end each backend was measured by itself: beside the others {len(longer) or 'none'} of "
+        f"{len(benchmark.alone)} had taken over {percent} longer than that, and {len(less) or 'none'} over {percent} "
+        "less, since the others disturbed or the machine changed its pace. The medians differ most for "
+        f"`{furthest.name}`: {furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
     )
 
 
@@ -188,7 +208,6 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
     machine, versions = benchmark.machine, benchmark.machine.versions
     tools = [f"{name.removesuffix('-gpu')} {versions[name]}" for name in TOOLS if name in versions]
     runs = min(each.runs for each in records if each.batch == 1)
-    furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
     notes = [
         f"{data_sets()}; threshold {thresholds()}, 95 % bootstrap intervals, differences paired; answered on "
         f"{answered_on(records)}.",
@@ -198,8 +217,7 @@ def _caption(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
         "`hf-pipeline` is transformers' own question-answering pipeline on the baseline's weights; `ort` and "
         "`openvino` are these runtimes called as their documentation shows, on the pruned weights' graph.",
         f"Measured on {machine.sentence(records[0].device)}; {', '.join(tools)}. "
-        f"By itself and beside the others the medians differ most for `{furthest.name}`: "
-        f"{furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
+        f"{beside_the_others(benchmark)}"
         f"{unstable_of(benchmark)} measurements were unstable; {UNSTABLE} stands before those that the table shows."
         f"{of_earlier_weights(benchmark.rows)}",
         _mixed(benchmark).strip(),

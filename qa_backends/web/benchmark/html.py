@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from qa_backends.measure.timing.statistics import UNSTABLE_ABOVE
 from qa_backends.web.shared.html import engine_of, ran_in_full, running
 from qa_backends.web.shared.palette import title_of
 from qa_backends.web.shared.tables import Cell, Column, number, table_of, text, with_interval
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from qa_backends.measure.benchmark.compare import Change
     from qa_backends.measure.benchmark.sweep import Sweep
-    from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
+    from qa_backends.measure.results.records import AloneRecord, Benchmark, BenchmarkRecord
     from qa_backends.measure.timing.statistics import Ratio
 
 HEAD = (
@@ -46,12 +47,21 @@ def caption(benchmark: Benchmark, whose: str) -> str:
     where = "; ".join(machine.sentence(device) for device in found) or machine.sentence("cpu")
     alone = "".join(
         f"<li>{escape(title_of(each.name, each.device))}: {each.p50_ms:.2f} ms alone, "
-        f"{each.company_p50_ms:.2f} ms beside the others, at {each.tokens} tokens</li>"
+        f"{each.company_p50_ms:.2f} ms beside the others{_by_how_much(each)}, at {each.tokens} tokens</li>"
         for each in benchmark.alone
     )
-    check = f"<details><summary>Alone, and beside the others</summary><ul>{alone}</ul></details>" if alone else ""
+    differ = sum(each.differs for each in benchmark.alone)
+    off = f": {differ} of {len(benchmark.alone)} differ by more than {100 * UNSTABLE_ABOVE:.0f} %" if differ else ""
+    check = f"<details><summary>Alone, and beside the others{off}</summary><ul>{alone}</ul></details>" if alone else ""
     of = "".join(f" {each}." for each in dict.fromkeys(_measured_on(each) for each in benchmark.rows) if each)
     return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.{escape(of)}</p>{check}</div>'
+
+
+def _by_how_much(record: AloneRecord) -> str:
+    """How much longer or less it took in company, where that is not little."""
+    if not record.differs:
+        return ""
+    return f" ({100 * abs(record.ratio - 1):.0f} % {'longer' if record.ratio > 1 else 'less'})"
 
 
 def _measured_on(record: BenchmarkRecord) -> str:

@@ -179,6 +179,25 @@ def test_the_readme_says_what_was_reached_on_every_processor() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("measured", "said"),
+    [
+        (
+            SHIPPED,
+            "beside the others none of 23 had taken over 10 % longer than that, and 1 over 10 % less",
+        ),
+        (
+            ON_AMD,
+            "beside the others 18 of 22 had taken over 10 % longer than that, and none over 10 % less",
+        ),
+    ],
+)
+def test_every_processor_is_told_how_far_the_others_disturbed(measured: Benchmark, said: str) -> None:
+    text = table(measured, COST) if measured is SHIPPED else table_elsewhere(measured, "")
+    assert said in text and text.count(" ms by itself, ") == 1
+    assert " ms by itself, " not in fastest_of(replace(measured, alone=()))
+
+
 def test_another_processor_has_a_table_of_its_own_under_its_name_and_its_fastest() -> None:
     text = table_elsewhere(ELSEWHERE, "This one has no VNNI.")
     assert text.startswith(f"## {ELSEWHERE.machine.processor}\n") and "This one has no VNNI." in text

@@ -31,6 +31,10 @@ NARROW = 0.05
 LEAST_TO_RESAMPLE = 30
 """Fewer questions than this are too few to stand for all those that might have been asked."""
 RESAMPLES = 2000
+MOST_ROUNDS = 500
+"""More are not drawn each by itself: a file may hold thousands for each backend."""
+DRAWN_AT_ONCE = 100_000
+"""Samples in the resamples that are made at once: they bound the memory that it takes."""
 TAIL = 2.5
 """Percent left out on either side of a 95 % interval."""
 MOST_DIGITS = 4
@@ -140,9 +144,8 @@ def speed_up(
     sizes = np.asarray(blocks if blocks is not None else [1] * min(len(reference), len(candidate)), dtype=np.int64)
     if len(sizes) < LEAST_ROUNDS:
         return None
-    picks = _picks(len(sizes), seed=0)
     slow, fast = (np.asarray(each[: sizes.sum()], dtype=np.float64) for each in (reference, candidate))
-    ratios = _medians(slow, sizes, picks) / _medians(fast, sizes, picks)
+    ratios = _medians(slow, sizes, seed=0) / _medians(fast, sizes, seed=0)
     return _ratio(slow, fast, ratios, among)
 
 
@@ -160,15 +163,10 @@ def between_runs(
         return None
     slow, fast = (np.asarray(each, dtype=np.float64) for each in (reference, candidate))
     medians = [
-        _medians(samples, np.asarray(blocks, dtype=np.int64), _picks(len(blocks), seed))
+        _medians(samples, np.asarray(blocks, dtype=np.int64), seed)
         for seed, (samples, blocks) in enumerate(((slow, reference_blocks), (fast, candidate_blocks)))
     ]
     return _ratio(slow, fast, medians[0] / medians[1], among=1)
-
-
-def _picks(rounds: int, seed: int) -> Ints:
-    """``[RESAMPLES, rounds]``: which rounds each resample draws."""
-    return np.random.default_rng(seed).integers(0, rounds, size=(RESAMPLES, rounds))
 
 
 def _ratio(slow: Floats, fast: Floats, resampled: Floats, among: int) -> Ratio:
@@ -176,17 +174,34 @@ def _ratio(slow: Floats, fast: Floats, resampled: Floats, among: int) -> Ratio:
     return Ratio(float(np.median(slow) / np.median(fast)), float(low), float(high), min(len(slow), len(fast)))
 
 
-def _medians(samples: Floats, sizes: Ints, picks: Ints) -> Floats:
-    """``[RESAMPLES]``: the median of the rounds that each line of ``picks`` ``[RESAMPLES, n_rounds]`` names."""
-    ends = np.cumsum(sizes)
-    rounds = np.full((len(sizes), int(sizes.max())), np.inf)
-    for number, (end, size) in enumerate(zip(ends, sizes, strict=True)):
-        rounds[number, :size] = samples[end - size : end]
-    drawn = np.sort(rounds[picks].reshape(len(picks), -1), axis=1)  # the padding, infinite, comes last
-    count = sizes[picks].sum(axis=1)
-    resample = np.arange(len(picks))
-    medians: Floats = (drawn[resample, (count - 1) // 2] + drawn[resample, count // 2]) / 2
+def _medians(samples: Floats, sizes: Ints, seed: int) -> Floats:
+    """``[RESAMPLES]``: medians of as many rounds as there are, drawn anew each time, the same ones for a seed.
+
+    Of more than ``MOST_ROUNDS``, neighbours are drawn together. Nothing is sorted but the samples, once: a sample was
+    drawn as often as its round.
+    """
+    sizes = np.add.reduceat(sizes, np.arange(0, len(sizes), -(-len(sizes) // MOST_ROUNDS)))
+    random, order = np.random.default_rng(seed), np.argsort(samples)
+    rounds = np.repeat(np.arange(len(sizes)), sizes)[order]
+    step = max(1, DRAWN_AT_ONCE // len(samples))
+    places = [
+        _middles(random.integers(0, len(sizes), size=(min(step, RESAMPLES - first), len(sizes))), rounds)
+        for first in range(0, RESAMPLES, step)
+    ]
+    medians: Floats = samples[order][np.concatenate(places)].mean(axis=1)
     return medians
+
+
+def _middles(picks: Ints, rounds: Ints) -> Ints:
+    """``[n, 2]``: of each line of ``picks`` ``[n, n_rounds]``, the places of the two samples in its middle, among
+    ascending ones that belong to ``rounds``."""
+    (n, n_rounds), lines = picks.shape, np.arange(len(picks))[:, None]
+    times = np.bincount((picks + n_rounds * lines).ravel(), minlength=n * n_rounds).reshape(n, n_rounds)
+    upto = np.cumsum(times[:, rounds])  # of one line after the other
+    ends = upto[len(rounds) - 1 :: len(rounds)]
+    begins = np.concatenate(([0], ends[:-1]))
+    middles = np.stack([begins + (ends - begins - 1) // 2, begins + (ends - begins) // 2], axis=1)
+    return np.searchsorted(upto, middles, side="right") - len(rounds) * lines
 
 
 def unstable(samples: Sequence[float], blocks: Sequence[int]) -> bool:

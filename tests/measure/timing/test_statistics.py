@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qa_backends.measure.timing.statistics import (
+    RESAMPLES,
     Difference,
     Ratio,
     between_runs,
@@ -224,6 +226,32 @@ def test_rounds_of_different_sizes_are_resampled_whole() -> None:
     same = speed_up([2.0] * 13, [1.0] * 13, [1, 3, 3, 3, 3])
     assert same is not None and (same.value, same.low, same.high, same.runs) == (2.0, 2.0, 2.0, 13)
     assert speed_up([2.0] * 10, [1.0] * 10, [1, 3, 3, 3]) is None, "four rounds are too few"
+
+
+@pytest.mark.parametrize("blocks", [[1, 3, 3, 3, 3], [1] * 6, [3, 2, 1, 1, 3, 3, 1]])
+def test_the_interval_is_that_of_medians_of_rounds_drawn_and_sorted_one_by_one(blocks: list[int]) -> None:
+    rng = np.random.default_rng(10)
+    slow, fast = (rng.gamma(5, 1, sum(blocks)) for _ in range(2))
+    starts = np.cumsum([0, *blocks])
+    drawn = [
+        np.concatenate([np.arange(starts[each], starts[each + 1]) for each in picks])
+        for picks in np.random.default_rng(0).integers(0, len(blocks), size=(RESAMPLES, len(blocks)))
+    ]
+    ratios = [np.median(slow[each]) / np.median(fast[each]) for each in drawn]
+    found = speed_up(list(slow), list(fast), blocks)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(ratios, (2.5, 97.5))))
+
+
+def test_thousands_of_rounds_take_little_memory() -> None:
+    """As a file may hold of each of hundreds of backends."""
+    samples = list(np.random.default_rng(11).normal(1, 0.1, 5000))
+    tracemalloc.start()
+    found = between_runs(samples, samples, [1] * 5000, [1] * 5000)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20e6
+    assert found is not None and found.tie and found.high - found.low == pytest.approx(0.014, abs=0.004)
 
 
 @pytest.mark.parametrize(

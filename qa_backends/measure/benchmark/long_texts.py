@@ -17,7 +17,7 @@ from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.runtime.cost import peak_memory_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from qa_backends.catalog import Backend, Family
     from qa_backends.runtime import Runtime, Turn
@@ -33,11 +33,9 @@ def long_texts(
     backend: Backend,
     device: str,
     *,
-    characters: Sequence[int] = CHARACTERS,
-    runs: int = RUNS,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> LongTexts:
-    """A record for each length, of one backend, in rising order. Each is answered once more before, untimed.
+    """A record for each of ``CHARACTERS``, of one backend, in rising order. Each is answered once more before, untimed.
 
     Raises:
         QAError: the backend had to be built, which takes more memory than any answer; or what loading and answering
@@ -52,10 +50,10 @@ def long_texts(
     text = "\n\n".join(dict.fromkeys(each.context for each in questions))
     rows = []
     with runtime.turn(device) as turn:
-        for length in characters:
+        for length in CHARACTERS:
             query = Query(questions[0].question, "".join(itertools.islice(itertools.cycle(text), length)))
             windows = turn.prepare(family, query).windows.n_windows
-            _, *times = [_seconds(turn, family, backend, query) for _ in range(runs + 1)]
+            _, *times = [_seconds(turn, family, backend, query) for _ in range(RUNS + 1)]
             rows.append(
                 LongText(
                     backend=f"{family.name}/{backend.name}",
@@ -63,7 +61,7 @@ def long_texts(
                     device=device,
                     characters=length,
                     windows=windows,
-                    runs=runs,
+                    runs=RUNS,
                     p50_ms=1000 * statistics.median(times),
                     peak_bytes=peak_memory_bytes(),
                     machine=this_machine(),

@@ -129,21 +129,21 @@ def percentiles(samples: Sequence[float]) -> Percentiles:
 
 
 def speed_up(
-    reference: Sequence[float], candidate: Sequence[float], blocks: Sequence[int] | None = None, *, among: int = 1
+    reference: Sequence[float], candidate: Sequence[float], blocks: Sequence[int], *, among: int = 1
 ) -> Ratio | None:
     """How many times as fast the candidate is as the reference; ``None`` with fewer than five rounds.
 
     The interval is the percentile bootstrap (Efron 1979) of the ratio of medians. Samples at the same place of both
-    lists were taken in the same round, and ``blocks`` are the rounds' sizes (1 each by default). Whole rounds are
-    resampled, both lists together: runs that follow each other are alike, and what slowed a whole round cancels out.
-    The resampling is seeded: the same samples always give the same interval.
+    lists were taken in the same round, and ``blocks`` are the rounds' sizes. Whole rounds are resampled, both lists
+    together: runs that follow each other are alike, and what slowed a whole round cancels out. The resampling is
+    seeded: the same samples always give the same interval.
 
     ``among`` is how many candidates this one was picked from, as the fastest say. The interval is widened so that it
     holds at 95 % for all of them at once (Bonferroni's correction), since the luckiest looks better than it is.
     """
-    sizes = np.asarray(blocks if blocks is not None else [1] * min(len(reference), len(candidate)), dtype=np.int64)
-    if len(sizes) < LEAST_ROUNDS:
+    if len(blocks) < LEAST_ROUNDS:
         return None
+    sizes = np.asarray(blocks, dtype=np.int64)
     slow, fast = (np.asarray(each[: sizes.sum()], dtype=np.float64) for each in (reference, candidate))
     ratios = _medians(slow, sizes, seed=0) / _medians(fast, sizes, seed=0)
     return _ratio(slow, fast, ratios, among)

@@ -10,6 +10,7 @@ import pytest
 
 from qa_backends import catalog
 from qa_backends.errors import InputError
+from qa_backends.measure.benchmark import long_texts as module
 from qa_backends.measure.benchmark.long_texts import CHARACTERS, long_texts
 from qa_backends.measure.results.files import add_long_texts, read_long_texts
 from qa_backends.measure.results.long_texts import long_texts_table
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_longer_text_makes_more_windows_and_takes_longer(tmp_path: Path) -> None:
+def test_a_longer_text_makes_more_windows_and_takes_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHARACTERS", (2_000, 20_000))
+    monkeypatch.setattr(module, "RUNS", 2)
     told: list[int] = []
     found = long_texts(
-        Runtime(), catalog.family("minilm"), catalog.backend("baseline-fake"), "cpu",
-        characters=(2_000, 20_000), runs=2, progress=told.append,
-    )  # fmt: skip
+        Runtime(), catalog.family("minilm"), catalog.backend("baseline-fake"), "cpu", progress=told.append
+    )
     first, second = found.rows
     assert told == [1, 2] and (first.characters, second.characters) == (2_000, 20_000)
     assert 8 * first.windows < second.windows < 12 * first.windows

@@ -96,7 +96,7 @@ def evaluate(
     beside += f"; F1 {record.parent_difference.spelt()} by rounding" if record.parent_difference else ""
     console.print(
         f"{record.backend}: F1 {record.f1:.2f} [{spread.low:.2f}-{spread.high:.2f}], exact {record.exact:.2f} on "
-        f"{record.n} questions{pace}{beside}"
+        f"{record.n} question{'s' if record.n != 1 else ''}{pace}{beside}"
     )
     return None
 

@@ -78,6 +78,8 @@ def test_evaluate_scores_a_part_of_a_file(run: Run, tmp_path: Path) -> None:
     again = json.loads(run(*options, "--save", str(saved), "--json").out)
     assert again["f1"] == found["f1"]
     assert len(json.loads(saved.read_text())["rows"]) == 1, "the same measurement replaces the old one"
+    one = " ".join(run(*options[:5], "--limit", "1").out.split())
+    assert re.search(r"on 1 question[,;]", one) and "[100.00-100.00]" not in one and "[0.00-0.00]" not in one
 
 
 def test_progress_comes_in_lines_where_stderr_is_no_terminal(

@@ -192,6 +192,11 @@ class Reference(Contestant):
         return (ARRIVAL, SINGLY) if mixed else (EQUAL,)
 
     def make_ready(self, runtime: Runtime, device: str, progress: Progress) -> None:
+        if not catalog.suits(self._backend, self._family):
+            raise QAError(
+                f"{self._backend.engine_class.title} does not run models of the kind '{self._family.kind}'. Leave "
+                f"'{self.name}' out of the references."
+            )
         runtime.make_ready(self._family, self._backend, device, progress)
 
     def bytes(self, runtime: Runtime, device: str) -> int:

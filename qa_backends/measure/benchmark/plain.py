@@ -1,6 +1,6 @@
 """Runtimes as their own documentation shows them: a tokenizer, a session on the exported graph, the best start and end.
 
-Nothing of ours is around them but the clock. They read what fits into the model's 512 positions and cut the rest off.
+Nothing of ours is around them but the clock. They read what fits into the model's positions and cut the rest off.
 Sources: ONNX Runtime's Python API, "Load and run a model"; OpenVINO's guide, "Integrate OpenVINO with your
 application".
 """
@@ -11,6 +11,8 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from qa_backends.checkpoints.architectures import architecture_of
+from qa_backends.checkpoints.load import read_config
 from qa_backends.checkpoints.manifest import file_hash, versions_of
 from qa_backends.contract import Ran, StageTimes
 from qa_backends.engines.openvino import without_telemetry
@@ -23,25 +25,30 @@ if TYPE_CHECKING:
     from qa_backends.contract import Query, ReaderSettings
 
 GRAPH = "model.onnx"
-POSITIONS = 512
 PRECISIONS = {"f32": "FP32", "bf16": "BF16", "f16": "FP16"}
 
 
 class Plain(ABC):
-    """One runtime; made and asked on the engines' thread, like every engine."""
+    """One runtime; made and asked on the engines' thread, like every engine.
+
+    ``takes`` names the graph's inputs: of some models a tokenizer makes more than those.
+    """
 
     ran: Ran
+    takes: Sequence[str]
 
     def __init__(self, checkpoint: Path, artefact: Path, device: str, settings: ReaderSettings) -> None:
         from transformers import AutoTokenizer
 
         tokenizers: Any = AutoTokenizer  # transformers leaves it untyped
         self._tokenizer: Any = tokenizers.from_pretrained(checkpoint)
+        config = read_config(checkpoint)
+        self._positions = architecture_of(config).max_tokens(config)
         self._open(artefact / GRAPH, device)
 
     @abstractmethod
     def _open(self, graph: Path, device: str) -> None:
-        """Loads the graph, and says what runs."""
+        """Loads the graph, and says what it takes and what runs."""
 
     @abstractmethod
     def _logits(self, inputs: dict[str, Any]) -> tuple[Any, Any]:
@@ -57,9 +64,9 @@ class Plain(ABC):
     def _answer_batch(self, queries: Sequence[Query]) -> None:
         inputs = self._tokenizer(
             [each.question for each in queries], [each.context for each in queries],
-            truncation="only_second", max_length=POSITIONS, padding=True, return_tensors="np",
+            truncation="only_second", max_length=self._positions, padding=True, return_tensors="np",
         )  # fmt: skip
-        starts, ends = self._logits(dict(inputs))
+        starts, ends = self._logits({name: inputs[name] for name in self.takes})
         for ids, start, end in zip(inputs["input_ids"], starts, ends, strict=True):
             self._tokenizer.decode(ids[int(start.argmax()) : int(end.argmax()) + 1])
 
@@ -78,6 +85,7 @@ class PlainOnnxRuntime(Plain):
 
         wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"] if device == "cuda" else ["CPUExecutionProvider"]
         self._session: Any = onnxruntime.InferenceSession(str(graph), providers=wanted)
+        self.takes = [each.name for each in self._session.get_inputs()]
         provider = self._session.get_providers()[0]
         precision = "FP32" if provider == "CPUExecutionProvider" else _by_itself()
         self.ran = _ran(graph, f"ONNX Runtime as documented, {provider}", precision, 0, "onnxruntime")
@@ -103,6 +111,7 @@ class PlainOpenVino(Plain):
         import openvino
 
         self._compiled: Any = openvino.Core().compile_model(str(graph), "CPU")
+        self.takes = [each.get_any_name() for each in self._compiled.inputs]
         hint = self._compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
         threads = int(self._compiled.get_property("INFERENCE_NUM_THREADS"))
         self.ran = _ran(graph, "OpenVINO as documented, CPU", PRECISIONS[hint], threads, "openvino")

@@ -43,7 +43,11 @@ class Evaluated:
 
 @dataclass(slots=True)
 class Evaluation:
-    """What is known so far. ``status`` is empty when nothing more will come; ``done`` of ``of`` counts answers."""
+    """What is known so far. ``status`` is empty when nothing more will come.
+
+    ``done`` of ``of`` counts answers, with those that a backend left out will never give. ``left_s`` is the time left,
+    in seconds, by what the answers so far have taken, without what is still to be downloaded, built or loaded.
+    """
 
     data: str
     of: int
@@ -107,7 +111,7 @@ class _Evaluating:
         self._questions = scoring.sample(task.data.questions, task.limit, task.seed)
         self._progress = Progress(self._tell, stopped)
         self._baseline: list[str] | None = None
-        self._began = time.perf_counter()
+        self._answered, self._answering_s, self._since = 0, 0.0, 0.0
         self.state = Evaluation(task.data.name, of=len(self._questions) * backends)
 
     def _tell(self, status: str) -> None:
@@ -126,9 +130,10 @@ class _Evaluating:
         task, before = self._task, self.state.done
 
         def done(count: int, of: int) -> None:
-            self.state.done = before + count
-            spent_s = time.perf_counter() - self._began
-            self.state.left_s = spent_s / self.state.done * (self.state.of - self.state.done)
+            now = time.perf_counter()
+            self._answering_s, self._since = self._answering_s + now - self._since, now
+            self._answered += before + count - self.state.done
+            self._count(before + count)
             self._tell(f"{backend.title}: {count:,} of {of:,} questions")
             if count < of:
                 self._progress.check()
@@ -140,15 +145,24 @@ class _Evaluating:
                 ran = self._runtime.get(task.family, backend, task.device, turn.progress).ran
             self._progress.say(f"{backend.title}: reading the first questions …")
             answers = scoring.through(self._runtime, task.family, backend, task.device, self._progress)
+            self._since = time.perf_counter()
             scored, seconds = scoring.evaluate(answers, self._questions, done, here=backend.engine_class.computes_here)
         except QAError as error:
             self.state.left_out.append(LeftOut(backend.name, "", str(error)))
-            self.state.done = before + len(self._questions)
+            self._count(before + len(self._questions))
             return
         if backend.name == catalog.BASELINE:
             self._baseline = [each.answer.text for each in scored]
-        found = quality_record(task, backend, ran, scoring.figures(scored, seconds, self._baseline))
-        self.state.results.append(Evaluated(backend, found, tuple(scored)))
+        with self._runtime.beside():  # so that nobody is timed while figures are taken and drawn
+            found = quality_record(task, backend, ran, scoring.figures(scored, seconds, self._baseline))
+            self.state.results.append(Evaluated(backend, found, tuple(scored)))
+            self._emit(self.state)
+
+    def _count(self, done: int) -> None:
+        """So many answers need not be waited for any more; the others take as long as those that were given."""
+        self.state.done = done
+        if self._answered:
+            self.state.left_s = self._answering_s / self._answered * (self.state.of - done)
 
 
 def quality_record(task: EvaluationTask, backend: Backend, ran: Ran, found: Figures) -> QualityRecord:

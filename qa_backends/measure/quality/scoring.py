@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     Done = Callable[[int, int], None]
 
-AnswerAll = Callable[[Sequence[Query]], tuple[Sequence["Answer"], float]]
-"""Answers of many queries, and the seconds of work that took."""
+AnswerAll = Callable[[Sequence[Query]], AbstractContextManager[tuple[Sequence["Answer"], float]]]
+"""Answers of many queries, and the seconds of work that took. Nobody else is timed until they are let go."""
 
 QUESTIONS_AT_ONCE = 256
 """Windows of at most so many questions are sorted by length together; between two batches others get their turn."""
@@ -85,6 +86,8 @@ def evaluate(
 ) -> tuple[list[Scored], float | None]:
     """Answers every question at the reader's threshold and scores it as the official SQuAD 2.0 script does.
 
+    Scoring, and what ``done`` does, disturbs nobody's measurement.
+
     Returns the scored questions, in their order, and the seconds of work; ``None`` for these where others took so much
     of the machine that they tell nothing, as far as the work is this process's (``here``). What ``done`` raises ends
     it.
@@ -96,11 +99,11 @@ def evaluate(
     at_once = QUESTIONS_AT_FIRST
     while len(scored) < len(questions):
         part = batch(questions[len(scored) :], min(at_once, QUESTIONS_AT_ONCE))
-        answers, took = answer_all([Query(each.question, each.context) for each in part])
-        scored += [score(question, answer) for question, answer in zip(part, answers, strict=True)]
+        with answer_all([Query(each.question, each.context) for each in part]) as (answers, took):
+            scored += [score(question, answer) for question, answer in zip(part, answers, strict=True)]
+            done(len(scored), len(questions))
         seconds += took
         at_once = max(1, int(TURN_S * len(part) / took))
-        done(len(scored), len(questions))
     meter.stop()
     taken = meter.share() if here else None
     return scored, None if taken is not None and taken > BUSY_ABOVE else seconds
@@ -119,11 +122,12 @@ def batch(questions: Sequence[Question], most: int) -> Sequence[Question]:
 def through(runtime: Runtime, family: Family, backend: Backend, device: str, progress: Progress) -> AnswerAll:
     """A backend's answers, each batch of questions in a turn of its own, so that nobody waits for the whole set."""
 
-    def answer_all(queries: Sequence[Query]) -> tuple[Sequence[Answer], float]:
+    @contextmanager
+    def answer_all(queries: Sequence[Query]) -> Iterator[tuple[Sequence[Answer], float]]:
         with runtime.turn(device, progress) as turn:
             prepared = runtime.reader(family, progress).prepare_all(queries)
             read = turn.answer_all(family, backend, prepared)
-        return read.answers, read.times.compute_s
+            yield read.answers, read.times.compute_s
 
     return answer_all
 

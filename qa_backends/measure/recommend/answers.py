@@ -39,8 +39,11 @@ class AnswerCheck:
         runtime.make_ready(wish.of, baseline, wish.device, progress)
         few = scoring.sample(own_questions(), scoring.QUESTIONS_AT_FIRST, seed=0)
         answers = scoring.through(runtime, wish.of, baseline, wish.device, progress)
-        (_, cold_s), (_, warm_s) = (answers([Query(each.question, each.context) for each in few]) for _ in range(2))
-        count = int(CHECK_S * len(few) / min(cold_s, warm_s))
+        took_s = []
+        for _ in range(2):  # the first may be cold
+            with answers([Query(each.question, each.context) for each in few]) as (_, seconds):
+                took_s.append(seconds)
+        count = int(CHECK_S * len(few) / min(took_s))
         self.questions = scoring.sample(own_questions(), max(LEAST_CHECKED, count), seed=0)
 
     def check(self, candidate: Candidate) -> None:

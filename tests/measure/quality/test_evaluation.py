@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,9 +26,12 @@ from qa_backends.progress import UNWATCHED, Cancelled, Progress
 from qa_backends.squad import GoldAnswer, Question
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
+    from qa_backends.contract import Query
     from qa_backends.measure.quality.datasets import DataSet
     from qa_backends.runtime import Runtime
 
@@ -132,6 +137,65 @@ def test_a_backend_that_cannot_run_is_left_out(runtime: Runtime, own: DataSet, m
     assert record.agreement is None and record.f1_difference is None, "without the baseline there is nothing to compare"
     assert "Install it." in found.left_out[0].why
     assert found.done == found.of == 20
+
+
+def test_the_time_left_is_that_of_answers_that_were_given(
+    runtime: Runtime, small_family: Family, own: DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The baseline is left out, building takes a hundred seconds by this clock, and each answer one."""
+    clock = [0.0]
+    monkeypatch.setattr(evaluation, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(scoring, "QUESTIONS_AT_ONCE", 10)
+
+    def make_ready(_family: Family, backend: Backend, _device: str, _progress: Progress) -> None:
+        clock[0] += 100
+        if backend.name == "baseline":
+            raise BackendUnavailable("It is not here.", "Install it.")
+
+    def answer_all(queries: Sequence[Query]) -> AbstractContextManager[tuple[list[Answer], float]]:
+        clock[0] += len(queries)
+        return nullcontext(([Answer("", None, 0.0, 1.0, 0.5)] * len(queries), 1.0))
+
+    monkeypatch.setattr(runtime, "make_ready", make_ready)
+    monkeypatch.setattr(scoring, "through", lambda *_: answer_all)
+    left: list[tuple[int, float]] = []
+    asked = EvaluationTask(small_family, "cpu", own, limit=20)
+    evaluate_all(runtime, asked, BACKENDS, emit=lambda state: left.append((state.done, state.left_s)))
+    assert set(left) == {(20, 0.0), (30, 10.0), (40, 0.0)}
+
+
+def test_nobody_is_timed_while_answers_are_scored_and_drawn(
+    runtime: Runtime, small_family: Family, own: DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers within the turn, and figures beside no other."""
+    beside: list[int] = []
+    real_beside, real_figures = runtime.beside, scoring.figures
+
+    @contextmanager
+    def noted() -> Iterator[None]:
+        with real_beside():
+            beside.append(1)
+            yield
+            beside.pop()
+
+    def alone() -> bool:
+        return bool(beside) or runtime.ahead() == 1
+
+    def figures(*values: Any) -> scoring.Figures:
+        alones.append(alone())
+        return real_figures(*values)
+
+    alones: list[bool] = []
+    monkeypatch.setattr(runtime, "beside", noted)
+    monkeypatch.setattr(scoring, "figures", figures)
+    asked = EvaluationTask(small_family, "cpu", own, limit=20)
+
+    def watch(state: Evaluation) -> None:
+        if "of 20 questions" in state.status:
+            alones.append(alone())
+
+    evaluate_all(runtime, asked, BACKENDS[:1], emit=watch)
+    assert len(alones) >= 3 and all(alones)
 
 
 def answered(number: int, text: str, start: int = 0) -> Scored:

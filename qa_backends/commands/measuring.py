@@ -103,14 +103,13 @@ def evaluate(
 
 def _check_told_apart(questions: Sequence[Question]) -> None:
     """Raises InputError where answers that are kept by their question's id would take each other's place."""
-    seen: set[str] = set()
-    for each in questions:
-        if each.id in seen:
-            raise InputError(
-                f"The id '{each.id[:SHOWN]}' is that of several questions, and --predictions, --against and --parent "
-                "know answers by it. Give each question an id of its own."
-            )
-        seen.add(each.id)
+    from qa_backends.measure.quality.scoring import shared_id
+
+    if (shared := shared_id(questions)) is not None:
+        raise InputError(
+            f"The id '{shared[:SHOWN]}' is that of several questions, and --predictions, --against and --parent know "
+            "answers by it. Give each question an id of its own."
+        )
 
 
 def _predictions(path: Path, questions: Sequence[Question]) -> list[str]:

@@ -17,7 +17,7 @@ from measure.invented import quality_record
 from qa_backends import catalog
 from qa_backends.contract import Answer, Span
 from qa_backends.measure.quality.datasets import EVERYDAY, OWN, SQUAD_V2_DEV, TITLES, sha256_of
-from qa_backends.measure.quality.evaluation import Differing, Evaluated
+from qa_backends.measure.quality.evaluation import Differing, Evaluated, Evaluation
 from qa_backends.measure.quality.scoring import score
 from qa_backends.measure.results.records import QualityRecord
 from qa_backends.measure.timing.statistics import Difference, Interval, interval_of_mean, paired_difference
@@ -29,6 +29,7 @@ from qa_backends.web.accuracy.tab import AccuracyTab
 from qa_backends.web.page import build_page
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from qa_backends.progress import Progress
@@ -178,6 +179,26 @@ def test_where_two_backends_differ_is_shown_and_asked_as_it_was_evaluated() -> N
     assert ticked.value == ["baseline", "pruned"]
     nowhere = tab.ask_it(measured, "baseline", "pruned", 0, gr.EventData(None, {"number": 1}))
     assert len(nowhere) == 7 and all(each == gr.skip() for each in nowhere)
+
+
+@pytest.mark.parametrize("ids", ["12", "11"])
+def test_predictions_are_offered_unless_questions_share_an_id(monkeypatch: pytest.MonkeyPatch, ids: str) -> None:
+    questions = [Question(each, "", "Who sang?", "Anna sang.", (GoldAnswer("Anna", 0),)) for each in ids]
+    scored = tuple(score(each, Answer("Anna", Span(0, 4), 1.0, 0.0, 0.9)) for each in questions)
+    result = Evaluated(catalog.backend("baseline"), quality_record("minilm/baseline"), scored)
+    with gr.Blocks():
+        tab = AccuracyTab(Runtime())
+
+    def evaluate(_runtime: Runtime, *_: Any, emit: Callable[[Evaluation], None], **__: Any) -> None:
+        emit(Evaluation(OWN, of=2, done=2, results=[result]))
+
+    monkeypatch.setattr("qa_backends.web.accuracy.tab.evaluate_all", evaluate)
+    *states, _ = tab.start(["baseline"], "minilm", "cpu", OWN, None, 0, SimpleNamespace(session_hash="me"))
+    shown = {getattr(widget, "elem_id", ""): update for widget, update in states[-1].items()}
+    apart = ids == "12"
+    assert shown["qa-accuracy-predictions"].visible is apart
+    assert ("--predictions" in shown["qa-accuracy-command"]) is apart
+    assert ("share an id" in shown["qa-accuracy-caption"]) is not apart
 
 
 def test_a_shown_excerpt_begins_and_ends_with_whole_words() -> None:

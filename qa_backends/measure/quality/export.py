@@ -66,7 +66,8 @@ def whole_evaluation(results: Sequence[Evaluated]) -> WholeEvaluation:
 
 
 def predictions(results: Sequence[Evaluated]) -> bytes:
-    """A zip archive with a file for each backend, as the official SQuAD 2.0 script reads predictions."""
+    """A zip archive with a file for each backend, as the official SQuAD 2.0 script reads predictions: by the questions'
+    ids, which none may share, see ``scoring.shared_id``."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for each in results:
@@ -75,11 +76,11 @@ def predictions(results: Sequence[Evaluated]) -> bytes:
     return packed.getvalue()
 
 
-def commands(records: Sequence[QualityRecord], data: str) -> str:
+def commands(records: Sequence[QualityRecord], data: str, *, by_id: bool = True) -> str:
     """The shell's lines that repeat the evaluation of these records: the same questions, backends and device.
 
     ``data`` is what ``evaluate --data`` takes: a data set's name, or a file. The baseline's predictions are written,
-    and the others compared with them.
+    and the others compared with them, unless questions share an id, which ``by_id`` says they do not.
     """
     kept = shlex.quote(f"baseline-{data.removesuffix('.json')}.json")
     first = records[0]
@@ -89,8 +90,9 @@ def commands(records: Sequence[QualityRecord], data: str) -> str:
     evaluate = f"python -m qa_backends evaluate --data {shlex.quote(data)} {chosen} --save accuracy.json"
     names = [each.name for each in records]
     others = [name for name in names if name != BASELINE]
-    lines = [f"{evaluate} --backend {BASELINE} --predictions {kept}"] if BASELINE in names else []
-    against = f" --against {kept}" if lines else ""
+    writing, reading = (f" --predictions {kept}", f" --against {kept}") if by_id else ("", "")
+    lines = [f"{evaluate} --backend {BASELINE}{writing}"] if BASELINE in names else []
+    against = reading if lines else ""
     if len(others) > 1:
         lines.append(f'for backend in {" ".join(others)}; do\n  {evaluate} --backend "$backend"{against}\ndone')
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -219,3 +219,13 @@ def _difference(scored: Sequence[Scored], others: Sequence[str]) -> Difference:
 def answers_by_id(scored: Sequence[Scored]) -> dict[str, str]:
     """Answer texts as the official SQuAD 2.0 script reads them: by question id, empty for "no answer"."""
     return {each.question.id: each.answer.text for each in scored}
+
+
+def shared_id(questions: Iterable[Question]) -> str | None:
+    """An id that several of the questions have, if there is one: their answers, kept by it, take each other's place."""
+    seen: set[str] = set()
+    for each in questions:
+        if each.id in seen:
+            return each.id
+        seen.add(each.id)
+    return None

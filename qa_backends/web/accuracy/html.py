@@ -117,8 +117,8 @@ def _difference(found: Difference | None, scale: _Scale) -> Cell:
     return Cell(f"{escape(figure)}{amounts} <small>{escape(interval)}</small>{drawn}", found.value)
 
 
-def caption(records: Sequence[QualityRecord], whose: str) -> str:
-    """Whose measurement it is, on what machine, what each data set is, and how closely it tells F1."""
+def caption(records: Sequence[QualityRecord], whose: str, note: str = "") -> str:
+    """Whose measurement it is, on what machine, what each data set is, and how closely it tells F1; then the note."""
     if not records:
         return ""
     sets = {set_title(each): each for each in records}
@@ -129,7 +129,8 @@ def caption(records: Sequence[QualityRecord], whose: str) -> str:
         for title, each in sets.items()
     )
     where = "; ".join(dict.fromkeys(each.machine.sentence(each.device) for each in records))
-    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.</p><ul>{items}</ul></div>'
+    noted = f"<p>{escape(note)}</p>" if note else ""
+    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.</p><ul>{items}</ul>{noted}</div>'
 
 
 def _described(record: QualityRecord) -> str:

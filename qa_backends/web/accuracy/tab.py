@@ -15,6 +15,7 @@ from qa_backends.limits import devices
 from qa_backends.measure.quality.datasets import OWN, data_set
 from qa_backends.measure.quality.evaluation import Evaluated, Evaluation, EvaluationTask, evaluate_all
 from qa_backends.measure.quality.export import commands, predictions, whole_evaluation
+from qa_backends.measure.quality.scoring import shared_id
 from qa_backends.measure.results.files import QUALITY, as_csv, as_text
 from qa_backends.measure.results.records import QualityRecord, QualityTable
 from qa_backends.progress import Cancelled, Progress
@@ -45,6 +46,9 @@ CLICKED = """element.addEventListener('click', event => {
 });"""
 SHIPS = "Ships with the app, until you run your own."
 YOURS = "Your measurement."
+SHARED = (
+    "Some of these questions share an id, and SQuAD's script knows answers by it: there are no predictions to download."
+)
 DONE, UNIT = "Done.", "answers"
 WHOLE, FLAT, PACKED = "evaluation.json", "evaluation.csv", "predictions.zip"
 READY = "Start measures the chosen backends on the chosen questions."
@@ -190,17 +194,20 @@ class AccuracyTab:
     def _grown(self, results: Sequence[Evaluated], data: str, file: str | None) -> Changes:
         """Everything that shows the finished backends, and what can be taken away; earlier differences go."""
         records = [each.record for each in results]
-        whole, flat, packed = self._downloads.write(
-            {WHOLE: as_text(QUALITY, whole_evaluation(results)), FLAT: as_csv(records), PACKED: predictions(results)}
+        by_id = shared_id(each.question for each in results[0].scored) is None
+        whole, flat, *packed = self._downloads.write(
+            {WHOLE: as_text(QUALITY, whole_evaluation(results)), FLAT: as_csv(records)}
+            | ({PACKED: predictions(results)} if by_id else {})
         )
+        named = Path(file).name if data == OWN_FILE and file else data
         return {
-            self._caption: html.caption(records, YOURS),
+            self._caption: html.caption(records, YOURS, "" if by_id else SHARED),
             self._table: html.table(records),
             # As updates: of a bare file Gradio's page forgets the address when something else is yielded after it.
             self._json: gr.DownloadButton("Download JSON, every answer included", value=whole),
             self._csv: gr.DownloadButton(value=flat),
-            self._predictions: gr.DownloadButton(value=packed, visible=True),
-            self._command: commands(records, Path(file).name if data == OWN_FILE and file else data),
+            self._predictions: gr.DownloadButton(value=packed[0] if packed else None, visible=by_id),
+            self._command: commands(records, named, by_id=by_id),
             self._choice: gr.Row(visible="hidden"),  # it is of the evaluation before
             self._differing: "",
         }

@@ -103,3 +103,10 @@ def test_a_shell_reads_the_lines_as_one_call_a_backend(tmp_path: Path, names: li
         kept = {name: each[name] for name in ("--predictions", "--against") if name in each}
         role = "--predictions" if each["--backend"] == "baseline" else "--against"
         assert kept == ({role: "baseline-my questions.json"} if "baseline" in names else {})
+
+
+def test_where_questions_share_an_id_no_command_keeps_answers_by_it() -> None:
+    records = [quality_record(f"minilm/{name}") for name in ("baseline", "pruned")]
+    assert "--predictions" in commands(records, FILE) and "--against" in commands(records, FILE)
+    lines = commands(records, FILE, by_id=False)
+    assert "--predictions" not in lines and "--against" not in lines and lines.count("--backend") == 2

@@ -57,7 +57,7 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
     root = cache_root()
     most_bytes()  # before the work, if the variable is no number
     place = root / f"{name}-{key_of(facts)}"
-    with _writable(root), locked(f"{place}.lock", name, progress):
+    with writable(root), locked(f"{place}.lock", name, progress):
         if intact(place):
             return used(place)
         # What a process that was killed had begun is nobody's: who holds the lock is the only one at it.
@@ -74,8 +74,12 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
 
 
 @contextmanager
-def _writable(root: Path) -> Iterator[None]:
-    """The cache's folder, there to be written in; says so where it is not, or its disk is full."""
+def writable(root: Path) -> Iterator[None]:
+    """The cache's folder, or one in it, there to be written in.
+
+    Raises:
+        ArtefactError: it is not, or its disk is full.
+    """
     try:
         root.mkdir(parents=True, exist_ok=True)
         yield

@@ -10,7 +10,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qa_backends.checkpoints.cache import locked
+from qa_backends.checkpoints.cache import locked, writable
 from qa_backends.errors import BackendUnavailable, InputError
 from qa_backends.paths import EVERYDAY_QUESTIONS, OWN_QUESTIONS, cache_root
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
@@ -73,6 +73,7 @@ def data_set(wanted: str, progress: Progress) -> DataSet:
 
     Raises:
         InputError: no such file, not in SQuAD format, or without questions.
+        ArtefactError: SQuAD v2.0 dev is not here yet, and the cache cannot be written.
         BackendUnavailable: SQuAD v2.0 dev is not here yet and cannot be downloaded.
     """
     if wanted in SHIPPED:
@@ -101,16 +102,19 @@ def squad_dev(progress: Progress) -> Path:
     """SQuAD v2.0 dev in the cache, downloaded on first use and checked by its hash.
 
     Raises:
+        ArtefactError: the cache cannot be written.
         BackendUnavailable: it cannot be downloaded, or what came is not it.
     """
     path = cache_root() / "data" / SQUAD_DEV
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with locked(f"{path}.lock", SQUAD_DEV, progress):
+    with writable(path.parent), locked(f"{path}.lock", SQUAD_DEV, progress):
         if not path.is_file() or _sha256(path.read_bytes()) != SQUAD_DEV_SHA256:
             progress.say(f"downloading SQuAD v2.0 dev ({SQUAD_DEV_BYTES / 1e6:.1f} MB) …")
             partial = path.with_suffix(".partial")
-            partial.write_bytes(_downloaded(progress))
-            partial.replace(path)
+            try:
+                partial.write_bytes(_downloaded(progress))
+                partial.replace(path)
+            finally:
+                partial.unlink(missing_ok=True)
     return path
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
 
-from qa_backends.errors import BackendUnavailable, InputError
+from qa_backends.errors import ArtefactError, BackendUnavailable, InputError
 from qa_backends.measure.quality import datasets
 from qa_backends.measure.quality.datasets import data_set, read_set
 from qa_backends.progress import UNWATCHED, Cancelled, Progress
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 QUESTION = {"id": "1", "question": "Where?", "answers": [{"text": "Rome", "answer_start": 3}]}
 
@@ -70,6 +69,21 @@ def test_squad_dev_is_downloaded_once_and_kept(monkeypatch: pytest.MonkeyPatch, 
     assert len(said) == 1 and "MB" in said[0]
     (fresh / "data" / "dev-v2.0.json").write_text("cut short")
     assert data_set("squad-v2-dev", progress) == first, "a damaged copy is fetched again"
+
+
+def test_a_cache_without_room_is_said_with_what_to_do_and_keeps_no_part(
+    monkeypatch: pytest.MonkeyPatch, fresh: Path
+) -> None:
+    def full(partial: Path, content: bytes) -> None:
+        partial.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(datasets, "SQUAD_DEV_SHA256", hashlib.sha256(squad()).hexdigest())
+    serve(monkeypatch, squad())
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(ArtefactError, match=r"cannot be written: No space left.*cache clear.*QA_CACHE"):
+        data_set("squad-v2-dev", UNWATCHED)
+    assert list((fresh / "data").glob("*.partial")) == []
 
 
 def test_a_download_that_is_stopped_ends_between_two_pieces_and_keeps_nothing(

@@ -15,7 +15,7 @@ from qa_backends.catalog.families import (
     register,
     with_random_weights,
 )
-from qa_backends.catalog.ladder import before, ladder, nearest, plain
+from qa_backends.catalog.ladder import ladder, nearest, plain
 from qa_backends.catalog.lookup import (
     backend,
     every_backend,
@@ -42,7 +42,6 @@ __all__ = [
     "adopt",
     "adopt_chosen",
     "backend",
-    "before",
     "chosen_by",
     "could_be_random",
     "default_family",

@@ -9,6 +9,7 @@ import pytest
 
 from qa_backends import catalog
 from qa_backends.catalog import Backend
+from qa_backends.catalog.ladder import before
 from qa_backends.errors import UnknownBackend
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 NAMES = [each.name for each in catalog.BACKENDS]
 
 
-def before(name: str) -> str | None:
-    found = catalog.before(catalog.backend(name))
+def name_before(name: str) -> str | None:
+    found = before(catalog.backend(name))
     return found.name if found else None
 
 
@@ -38,18 +39,18 @@ def before(name: str) -> str | None:
     ],
 )
 def test_the_step_before_lacks_the_last_thing_that_was_done(name: str, expected: str | None) -> None:
-    assert before(name) == expected
+    assert name_before(name) == expected
 
 
 def test_a_row_can_name_the_step_before_itself() -> None:
     after = Backend("pruned", "checkpoint", "fake", after="pruned-ort")
-    assert catalog.before(after) == catalog.backend("pruned-ort")
+    assert before(after) == catalog.backend("pruned-ort")
     with pytest.raises(UnknownBackend, match="no backend 'nobody'"):
-        catalog.before(Backend("pruned", "checkpoint", "fake", after="nobody"))
+        before(Backend("pruned", "checkpoint", "fake", after="nobody"))
 
 
 def test_a_row_for_fewer_devices_is_not_the_step_before_itself() -> None:
-    assert catalog.before(Backend("pruned", "checkpoint", "pytorch", devices=("cpu",))) == catalog.backend("baseline")
+    assert before(Backend("pruned", "checkpoint", "pytorch", devices=("cpu",))) == catalog.backend("baseline")
 
 
 def test_steps_that_were_not_chosen_are_climbed_over() -> None:

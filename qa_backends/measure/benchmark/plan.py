@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
@@ -58,7 +59,7 @@ class Point:
         return f"{length}, batch {self.batch}, {self.device.upper()}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BenchmarkPlan:
     """A point ends at about ``runs`` timed runs of each backend, in whole blocks, or after ``seconds``, whichever comes
     first.
@@ -82,19 +83,19 @@ class BenchmarkPlan:
     def references(self) -> list[str]:
         return [name for each in (self.reference or "").split(",") if (name := each.strip())]
 
-    @property
+    @cached_property
     def of(self) -> Family:
-        """The family that is measured."""
+        """The family that is measured; looked up once, since one's own may be forgotten while it is measured."""
         return catalog.family(self.family)
 
-    @property
+    @cached_property
     def chosen(self) -> list[Backend]:
-        """Each backend once, as steps of optimisation."""
+        """Each backend once, as steps of optimisation; looked up once, as the family is."""
         return catalog.ladder(catalog.resolve(name, self.family)[1] for name in self.backends)
 
     def check(self) -> None:
         """Raises InputError, with what to do, for a plan that cannot be measured."""
-        catalog.family(self.family)
+        _ = self.of  # there is one
         for device in self.devices:  # first: by them it is chosen what backends there are
             check_device(device)
         for what, chosen in (("backend", self.backends), ("device", self.devices), ("length", self.lengths),

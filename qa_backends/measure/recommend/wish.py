@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 LEAST_SECONDS = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wish:
     """``max_f1_loss`` is against the baseline, in points of 100; ``memory_mb`` bounds what a loaded backend takes.
 
@@ -32,9 +33,9 @@ class Wish:
     memory_mb: float | None = None
     seconds: float = 120.0
 
-    @property
+    @cached_property
     def of(self) -> Family:
-        """The family whose backends are compared."""
+        """The family whose backends are compared; looked up once, since one's own may be forgotten meanwhile."""
         return catalog.family(self.family)
 
     @property

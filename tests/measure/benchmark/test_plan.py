@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 from qa_backends import catalog
 from qa_backends.catalog import Family
-from qa_backends.errors import InputError
+from qa_backends.errors import InputError, UnknownBackend
 from qa_backends.measure.benchmark import sweep as module
+from qa_backends.measure.benchmark.contestants import contestants_of
 from qa_backends.measure.benchmark.plan import BenchmarkPlan, Point
 from qa_backends.measure.benchmark.sweep import Sweep
 
@@ -87,3 +88,13 @@ def test_the_command_repeats_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     assert words[:4] == ["python", "-m", "qa_backends", "bench"]
     CliRunner().invoke(cli.app, words[3:])
     assert seen == [plan]
+
+
+def test_a_family_that_is_forgotten_while_it_is_measured_is_measured_to_the_end(small: Family) -> None:
+    plan = BenchmarkPlan(small.name, ("baseline", "pruned"))
+    plan.check()
+    catalog.forget(small.name)
+    assert plan.of is small
+    assert [each.name for each in contestants_of(plan)] == ["baseline", "pruned"]
+    with pytest.raises(UnknownBackend, match="no family 'small'"):
+        replace(plan).check()

@@ -10,7 +10,7 @@ from measure.invented import MACHINE
 
 from qa_backends import catalog
 from qa_backends.catalog import lookup
-from qa_backends.errors import InputError, QAError
+from qa_backends.errors import InputError, QAError, UnknownBackend
 from qa_backends.measure.recommend import recommend as module
 from qa_backends.measure.recommend.recommend import recommend
 from qa_backends.measure.recommend.search import F1, Candidate, Search, advice, frontier, timed
@@ -131,6 +131,15 @@ def test_a_search_that_fails_leaves_nothing_loaded_that_was_not_before(
         recommend(runtime, replace(WISH, family=small.name))
     loaded = runtime.loaded("cpu")
     assert "small/baseline" in loaded and "small/pruned" not in loaded
+
+
+def test_a_family_that_is_forgotten_while_it_is_searched_is_searched_to_the_end(small: Family) -> None:
+    wish = replace(WISH, family=small.name)
+    wish.check()
+    catalog.forget(small.name)
+    assert "Timed: Small and random, " in timed(Search(wish, MACHINE))
+    with pytest.raises(UnknownBackend, match="no family 'small'"):
+        replace(wish).check()
 
 
 def test_random_weights_are_not_advised(runtime: Runtime) -> None:

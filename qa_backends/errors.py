@@ -56,12 +56,13 @@ class DriftError(ArtefactError):
 class AnswersError(ArtefactError):
     """A build step's answers are too often not its parent's."""
 
-    def __init__(self, step: str, changed: int, of: int, least: float) -> None:
+    def __init__(self, step: str, changed: int, of: int, least: float, run_by: str = "") -> None:
+        within, instead = (f" in {run_by}", "another backend") if run_by else ("", "a backend without it")
         super().__init__(
-            f"The step '{step}' changed {changed} of {of} answers on this machine, where it must keep {least:.0%}. "
-            "What it made is not used; choose a backend without it."
+            f"The step '{step}'{within} changed {changed} of {of} answers on this machine, where it must keep "
+            f"{least:.0%}. What it made is not used{' there' if run_by else ''}; choose {instead}."
         )
-        self.step, self.changed, self.of, self.least = step, changed, of, least
+        self.step, self.changed, self.of, self.least, self.run_by = step, changed, of, least, run_by
 
 
 class BackendFailed(QAError):

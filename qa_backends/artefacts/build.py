@@ -1,7 +1,8 @@
 """Builds artefacts: each step is made once, checked against its parent, and kept.
 
 A step's key is the checkpoint's hash and the chain of steps to it, each with its settings and the versions of its own
-packages. So a package that a step does not use rebuilds nothing, and a finished artefact needs none of its parents.
+packages. So a package that a step does not use rebuilds nothing, and a finished artefact needs none of its parents,
+unless something else than before is to run it: some are then compared with their parents once more.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.artefacts.compare import compare, compare_answers
+from qa_backends.artefacts.rounded import answers_matter, compare_with, kept_with
 from qa_backends.artefacts.steps import CHECKPOINT, Making, Step, chain_of
 from qa_backends.artefacts.texts import probe_windows
 from qa_backends.checkpoints import cache
@@ -22,10 +24,8 @@ from qa_backends.checkpoints.manifest import (
     content_hash,
     count_parameters,
     file_hash,
-    read_manifest,
     versions_of,
 )
-from qa_backends.checkpoints.random import RANDOM
 from qa_backends.errors import ArtefactError
 from qa_backends.limits import device_name
 from qa_backends.paths import write_whole
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from qa_backends.artefacts.rounded import Runner
     from qa_backends.contract import SpanLogits, Windows
     from qa_backends.progress import Progress
 
@@ -47,29 +48,41 @@ COMPARED = "compared.json"
 """Largest logit difference by the device's name, of the GPUs that an artefact was compared on after it was built."""
 
 
-def build(checkpoint: Path, artefact: str, open_with: Open, progress: Progress, device: str = "cpu") -> Path:
+def build(
+    checkpoint: Path,
+    artefact: str,
+    open_with: Open,
+    progress: Progress,
+    device: str = "cpu",
+    runner: Runner | None = None,
+) -> Path:
     """The artefact's folder, ready to be run on the device; built, with all it depends on, only where missing.
 
-    ``open_with(folder, engine, device)`` opens a checkpoint or artefact for comparing logits.
+    ``open_with(folder, engine, device)`` opens a checkpoint or artefact for comparing logits. ``runner`` is what will
+    run the artefact, where that is not what its step is compared by anyway.
 
     Raises:
         DriftError: a step changed the logits by more than it may.
-        AnswersError: a step changed more answers than it may.
+        AnswersError: a step changed more answers than it may, or does so as the runner runs it.
         ArtefactError: no such step, the checkpoint cannot be read, or the result is not what the step promises.
         Cancelled: ``progress`` says to stop; finished steps are kept.
     """
-    for step in missing(checkpoint, artefact, device):
+    for step in missing(checkpoint, artefact, device, runner):
         _finish(checkpoint, step, open_with, progress, device)
+        if runner and step.name == artefact and _unanswered(checkpoint, _folder(checkpoint, artefact), step, runner):
+            parent = build(checkpoint, step.parent, open_with, progress)
+            with open_with(parent, _opened_by(step.parent), "cpu") as before:
+                compare_with(runner, step, before, _folder(checkpoint, artefact), checkpoint, progress)
     return _folder(checkpoint, artefact)
 
 
-def missing(checkpoint: Path, artefact: str, device: str = "cpu") -> list[Step]:
+def missing(checkpoint: Path, artefact: str, device: str = "cpu", runner: Runner | None = None) -> list[Step]:
     """The steps that ``build`` would have to make or compare, in order; none where the artefact is ready.
 
     They begin behind the last one that is there: its own parents are not needed any more.
     """
     chain = chain_of(artefact)
-    if not chain or ready(checkpoint, artefact, device):
+    if not chain or ready(checkpoint, artefact, device, runner):
         return []
     steps = [chain.pop()]
     while chain and find(checkpoint, chain[-1].name) is None:
@@ -82,12 +95,16 @@ def find(checkpoint: Path, artefact: str) -> Path | None:
     return checkpoint if artefact == CHECKPOINT else cache.find(artefact, facts_of(checkpoint, artefact))
 
 
-def ready(checkpoint: Path, artefact: str, device: str) -> Path | None:
-    """The artefact's folder, if it is built and was compared wherever it must be before the device runs it."""
+def ready(checkpoint: Path, artefact: str, device: str, runner: Runner | None = None) -> Path | None:
+    """The artefact's folder, if it is built and was compared wherever it must be before the device, or the runner, runs
+    it."""
     folder = find(checkpoint, artefact)
     if folder is None or not chain_of(artefact):
         return folder
-    return folder if not _uncompared(folder, chain_of(artefact)[-1], device) else None
+    step = chain_of(artefact)[-1]
+    if _uncompared(folder, step, device) or (runner and _unanswered(checkpoint, folder, step, runner)):
+        return None
+    return folder
 
 
 def discard(checkpoint: Path, artefact: str) -> None:
@@ -128,12 +145,12 @@ def _finish(checkpoint: Path, step: Step, open_with: Open, progress: Progress, d
         with _side_by_side(step, parent, folder, open_with, "cpu") as (before, after):
             difference = compare(step.name, before, after, probe_windows(checkpoint), step.tolerance)
             agreement = None
-            if step.least_agreement and read_manifest(checkpoint).step != RANDOM:  # whose answers mean nothing
+            if answers_matter(step, checkpoint):
                 progress.say(f"comparing the answers of '{step.name}' with those before …")
                 agreement = compare_answers(step, before, after, checkpoint, progress)
         replace(manifest, largest_logit_difference=difference, agreement=agreement).write(folder)
 
-    folder = cache.ensure(step.name, facts_of(checkpoint, step.name), make, progress)
+    folder = find(checkpoint, step.name) or cache.ensure(step.name, facts_of(checkpoint, step.name), make, progress)
     if _uncompared(folder, step, device):
         parent = build(checkpoint, step.parent, open_with, progress)
         progress.say(f"comparing what '{step.name}' computes on {device} …")
@@ -147,9 +164,20 @@ def _side_by_side(
     step: Step, parent: Path, folder: Path, open_with: Open, device: str
 ) -> Iterator[tuple[Forward, Forward]]:
     """The parent and what the step made of it, to be compared on the device."""
-    opened_by = PLAIN_ENGINE if step.parent == CHECKPOINT else chain_of(step.parent)[-1].opened_by
-    with open_with(parent, opened_by, device) as before, open_with(folder, step.opened_by, device) as after:
+    with (
+        open_with(parent, _opened_by(step.parent), device) as before,
+        open_with(folder, step.opened_by, device) as after,
+    ):
         yield before, after
+
+
+def _opened_by(artefact: str) -> str:
+    return PLAIN_ENGINE if artefact == CHECKPOINT else chain_of(artefact)[-1].opened_by
+
+
+def _unanswered(checkpoint: Path, folder: Path, step: Step, runner: Runner) -> bool:
+    """Whether the step's answers must be compared as the runner runs it, and were not."""
+    return answers_matter(step, checkpoint) and not kept_with(folder, runner)
 
 
 def _uncompared(folder: Path, step: Step, device: str) -> bool:

@@ -43,9 +43,11 @@ def logit_difference(before: SpanLogits, after: SpanLogits, windows: Windows) ->
     return float(np.abs(one - other).max() / max(1.0, float(np.abs(one).max())))
 
 
-def compare_answers(step: Step, before: Forward, after: Forward, checkpoint: Path, progress: Progress) -> float:
+def compare_answers(
+    step: Step, before: Forward, after: Forward, checkpoint: Path, progress: Progress, run_by: str = ""
+) -> float:
     """The share of the shipped questions on which the two give the same answer, from 0 to 1; each is asked apart where
-    company changes the step's answers.
+    company changes the step's answers. ``run_by`` is what the error calls what runs the second, if that needs saying.
 
     Raises:
         AnswersError: it is below the step's ``least_agreement``.
@@ -61,5 +63,5 @@ def compare_answers(step: Step, before: Forward, after: Forward, checkpoint: Pat
     same = sum(same_answer(one, other) for one, other in zip(*answers, strict=True))
     share = same / len(asked.queries)
     if share < step.least_agreement:
-        raise AnswersError(step.name, len(asked.queries) - same, len(asked.queries), step.least_agreement)
+        raise AnswersError(step.name, len(asked.queries) - same, len(asked.queries), step.least_agreement, run_by)
     return share

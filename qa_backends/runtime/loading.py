@@ -6,23 +6,27 @@ happens in the turn of whoever asks.
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.artefacts.build import build, missing, ready
+from qa_backends.artefacts.rounded import Runner
+from qa_backends.artefacts.steps import chain_of
 from qa_backends.checkpoints import sources
 from qa_backends.checkpoints.admission import BYTES_PER_PARAMETER
 from qa_backends.checkpoints.cache import used
-from qa_backends.checkpoints.manifest import Manifest, content_hash, read_manifest
+from qa_backends.checkpoints.manifest import Manifest, content_hash, read_manifest, versions_of
 from qa_backends.engines import engine_class
 from qa_backends.errors import AnswersError, BackendUnavailable, InputError
-from qa_backends.limits import devices, memory_budget
+from qa_backends.limits import cpu_facts, cpu_flags, device_name, devices, memory_budget
 from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
@@ -83,7 +87,7 @@ class Runtime:
         }
         self._readers: OrderedDict[Family, Reader] = OrderedDict()
         self._build_s: defaultdict[tuple[Key, str], float] = defaultdict(float)
-        self._refused: dict[tuple[str, str], tuple[str, int, int, float]] = {}
+        self._refused: dict[tuple[str, str, str], tuple[str, int, int, float, str]] = {}
         self._lock = FairLock()
         self._quiet = Quiet()
 
@@ -170,8 +174,12 @@ class Runtime:
             for step in missing(checkpoint, backend.artefact, device):
                 with self.turn(device, progress), self._building(family, backend, device):
                     self._build(checkpoint, step.name, device, progress)
+            runner = _runner(backend, device)
+            if missing(checkpoint, backend.artefact, device, runner):
+                with self.turn(device, progress), self._building(family, backend, device):
+                    self._build(checkpoint, backend.artefact, device, progress, runner)
             used(checkpoint)  # as long as somebody asks of it, however long ago it was loaded
-            return used(self._build(checkpoint, backend.artefact, device, progress))
+            return used(self._build(checkpoint, backend.artefact, device, progress, runner))
 
     def load(self, family: Family, backend: Backend, device: str, progress: Progress) -> Loaded:
         """Makes the backend ready, then loads it in a turn of its own; raises what ``make_ready`` and ``get`` raise."""
@@ -266,20 +274,23 @@ class Runtime:
         if refusal := catalog.unavailable(backend, device, family):
             raise refusal
         checkpoint = _checkpoint(family.source(backend.checkpoint), progress)
-        there = not missing(checkpoint, backend.artefact, device)
+        runner = _runner(backend, device)
+        there = not missing(checkpoint, backend.artefact, device, runner)
         with nullcontext() if there else self._building(family, backend, device):
-            return self._build(checkpoint, backend.artefact, device, progress)
+            return self._build(checkpoint, backend.artefact, device, progress, runner)
 
-    def _build(self, checkpoint: Path, artefact: str, device: str, progress: Progress) -> Path:
-        if there := ready(checkpoint, artefact, device):
+    def _build(
+        self, checkpoint: Path, artefact: str, device: str, progress: Progress, runner: Runner | None = None
+    ) -> Path:
+        if there := ready(checkpoint, artefact, device, runner):
             return there  # without the engines' thread, which may be at somebody's long text
-        key = content_hash(checkpoint), artefact
+        key = content_hash(checkpoint), artefact, runner.key if runner else ""
         if known := self._refused.get(key):
             raise AnswersError(*known)
         try:
-            return on_engine_thread(lambda: build(checkpoint, artefact, opened, progress, device))
-        except AnswersError as error:
-            self._refused[key] = error.step, error.changed, error.of, error.least  # its frames hold models
+            return on_engine_thread(lambda: build(checkpoint, artefact, opened, progress, device, runner))
+        except AnswersError as error:  # its frames hold models
+            self._refused[key] = error.step, error.changed, error.of, error.least, error.run_by
             raise
 
     @contextmanager
@@ -303,10 +314,36 @@ def _checkpoint(source: Source, progress: Progress) -> Path:
     return on_engine_thread(lambda: sources.make_ready(source, progress))
 
 
+@cache
+def _runner(backend: Backend, device: str) -> Runner | None:
+    """What runs the backend's artefact, where its last step is not compared by that when it is built. A server that
+    runs it cannot do so before it is built."""
+    if not backend.rounds or not backend.engine_class.computes_here:
+        return None
+    if (backend.engine, backend.options, device) == (chain_of(backend.artefact)[-1].opened_by, (), "cpu"):
+        return None
+    options = dict(backend.options)
+    facts = {
+        "engine": backend.engine,
+        "options": options,
+        "versions": versions_of(backend.engine_class.packages),
+        "processor": _processor() if device == "cpu" else device_name(device),
+    }
+    title = ", ".join([backend.engine_class.title, *(each.label for each in backend.choices)])
+    opening = partial(opened, engine=backend.engine, device=device, options=options)
+    return Runner(title, json.dumps(facts, sort_keys=True), opening)
+
+
+def _processor() -> str:
+    """Its name, and its instructions on vectors, which one name may stand for more or fewer of."""
+    vectors = sorted(flag for flag in cpu_flags() if flag.startswith(("amx", "avx")))
+    return " ".join([cpu_facts().get("model name", ""), *vectors])
+
+
 @contextmanager
-def opened(folder: Path, engine: str, device: str) -> Iterator[Forward]:
+def opened(folder: Path, engine: str, device: str, options: Mapping[str, str] | None = None) -> Iterator[Forward]:
     """A checkpoint or artefact, opened to compare logits; on the engine thread already, since builds run there."""
-    found = engine_class(engine)({})
+    found = engine_class(engine)(options or {})
     found.load(folder, device)
     try:
         yield found.forward

@@ -20,7 +20,8 @@ from qa_backends import catalog
 from qa_backends.artefacts import build
 from qa_backends.catalog import Backend, Family
 from qa_backends.checkpoints.sources import Source
-from qa_backends.contract import Query
+from qa_backends.contract import Query, SpanLogits, Windows
+from qa_backends.engines.openvino import OpenVino
 from qa_backends.errors import (
     AnswersError,
     ArtefactError,
@@ -283,6 +284,59 @@ def test_a_step_that_broke_the_answers_is_refused_at_once_when_asked_again(
     assert doing.count("exporting") == doing.count("rounding") == doing.count("comparing") == 1, "nothing is made twice"
     monkeypatch.setattr(build, "compare_answers", lambda *_: 1.0)
     assert Runtime().make_ready(small_family, backend, "cpu", UNWATCHED), "another process tries it again"
+
+
+ROUNDED = """
+    import shutil
+    from dataclasses import replace
+
+    from qa_backends.artefacts.steps.onnx_int8 import STEP as INT8
+
+
+    def make(making):
+        shutil.copyfile(making.parent / "model.onnx", making.folder / "model.onnx")
+
+
+    STEP = replace(
+        INT8, name="onnx-rounded", short="rounded", precision="FP32", format="onnx", make=make,
+        settings={{"of": "{name}"}},
+    )
+"""
+"""As gentle as a step can be, but one whose answers are compared."""
+
+
+def test_what_is_rounded_is_asked_once_by_each_engine_before_that_runs_it(
+    small_family: Family, add_step: AddFile, tmp_path: Path
+) -> None:
+    add_step("onnx-rounded", ROUNDED.format(name=tmp_path))
+    runtime, said = Runtime(), list[str]()
+    for engine in ("onnxruntime", "openvino", "openvino"):
+        runtime.make_ready(small_family, Backend("pruned", "onnx-rounded", engine), "cpu", Progress(said.append))
+    Runtime().load(small_family, Backend("pruned", "onnx-rounded", "openvino"), "cpu", Progress(said.append))
+    assert [each for each in said if "the answers" in each] == [
+        "comparing the answers of 'onnx-rounded' with those before …",
+        "comparing the answers of 'onnx-rounded' in OpenVINO with those before …",
+    ]
+
+
+def test_an_engine_that_breaks_what_was_rounded_is_refused_it_by_name_and_others_run_it(
+    small_family: Family, add_step: AddFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_step("onnx-rounded", ROUNDED.format(name=tmp_path))
+    forward = OpenVino.forward
+
+    def turned(engine: OpenVino, windows: Windows) -> SpanLogits:
+        found = forward(engine, windows)
+        return SpanLogits(-found.start, -found.end)
+
+    monkeypatch.setattr(OpenVino, "forward", turned)
+    runtime, said = Runtime(), list[str]()
+    for _ in range(2):
+        with pytest.raises(AnswersError, match=r"'onnx-rounded' in OpenVINO changed .* of 294 answers.*not used there"):
+            broken = Backend("pruned", "onnx-rounded", "openvino")
+            runtime.make_ready(small_family, broken, "cpu", Progress(said.append))
+    assert len([each for each in said if "in OpenVINO" in each]) == 1, "refused at once when asked again"
+    runtime.make_ready(small_family, Backend("pruned", "onnx-rounded", "onnxruntime"), "cpu", UNWATCHED)
 
 
 def test_a_broken_checkpoint_is_a_sentence(tmp_path: Path, small_family: Family) -> None:

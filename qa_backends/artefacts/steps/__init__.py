@@ -46,8 +46,9 @@ class Step:
     parent's largest logit where that is above 1. Parent and child are compared by the engine ``opened_by``, on the CPU
     when the step is built, and before its first use on each other device of ``compared_on``: where the arithmetic
     differs by device. Of a step with fewer bits than logits survive, also the answers to the shipped questions are
-    compared when it is built: at least the share ``least_agreement`` of them must stay. ``settings`` and the versions
-    of ``packages`` are part of the artefact's key.
+    compared when it is built, and before its first use by each other engine or option, see ``rounded``: at least the
+    share ``least_agreement`` of them must stay. ``settings`` and the versions of ``packages`` are part of the
+    artefact's key.
     """
 
     name: str

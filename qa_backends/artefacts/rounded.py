@@ -1,0 +1,75 @@
+"""What was rounded is compared by its answers again, before its first use, by whatever runs it otherwise than it was
+compared when it was built: another engine, or one with options, rounds in another way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from qa_backends.artefacts.compare import compare_answers
+from qa_backends.checkpoints.manifest import read_manifest
+from qa_backends.checkpoints.random import RANDOM
+from qa_backends.paths import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from qa_backends.artefacts.steps import Step
+    from qa_backends.contract import SpanLogits, Windows
+    from qa_backends.progress import Progress
+
+    Forward = Callable[[Windows], SpanLogits]
+
+ANSWERED = "answered.json"
+"""Share of the answers that stayed, by the runner's key."""
+
+_unwritten: dict[tuple[Path, str], float] = {}
+"""The same, of a cache that can only be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """What will run an artefact: ``title`` for people, as in "OpenVINO, BF16"; ``key`` of all that its answers may hang
+    on besides the artefact; and how it opens one."""
+
+    title: str
+    key: str
+    open: Callable[[Path], AbstractContextManager[Forward]]
+
+
+def answers_matter(step: Step, checkpoint: Path) -> bool:
+    """Whether the step's answers are compared: not those of random weights, which mean nothing."""
+    return bool(step.least_agreement) and read_manifest(checkpoint).step != RANDOM
+
+
+def kept_with(folder: Path, runner: Runner) -> bool:
+    """Whether the artefact was compared as the runner runs it, and kept enough answers."""
+    return runner.key in _shares(folder) or (folder, runner.key) in _unwritten
+
+
+def compare_with(
+    runner: Runner, step: Step, before: Forward, folder: Path, checkpoint: Path, progress: Progress
+) -> None:
+    """Compares the answers of the step's artefact, as the runner runs it, with those of its parent, and notes it.
+
+    Raises:
+        AnswersError: fewer stayed than the step's ``least_agreement``.
+        Cancelled: ``progress`` says to stop.
+    """
+    progress.say(f"comparing the answers of '{step.name}' in {runner.title} with those before …")
+    with runner.open(folder) as after:
+        share = compare_answers(step, before, after, checkpoint, progress, run_by=runner.title)
+    try:
+        write_whole(folder / ANSWERED, json.dumps(_shares(folder) | {runner.key: share}) + "\n")
+    except OSError:
+        _unwritten[folder, runner.key] = share
+
+
+def _shares(folder: Path) -> dict[str, float]:
+    try:
+        return dict(json.loads((folder / ANSWERED).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}

@@ -1,7 +1,8 @@
-"""Around the HTTP interface, as plain ASGI: a bound on bodies, one log line a request, and counting."""
+"""Around the HTTP interface, as plain ASGI: bounds on bodies, one log line a request, and counting."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from http import HTTPStatus
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 8 * 1024 * 1024
 """Of a request's body: four texts of the greatest length, or more of usual ones."""
 TOO_LARGE = f"The body is larger than {MOST_BYTES // 1024 // 1024} MiB. Ask in several requests."
+TOO_SLOW = "The body did not come in time. Send all of it at once, or ask less in it."
 LOG = "qa_backends.requests"
 OTHER = "other"
 """In place of a path that is none of ours."""
@@ -31,11 +33,13 @@ logger = logging.getLogger(LOG)
 
 
 class Bounded:
-    """Answers 413 as soon as a body of a path of ours is known to be too large, whatever its header says."""
+    """Answers 413 as soon as a body of a path of ours is known to be too large, whatever its header says, and 408 where
+    it has not come whole after so many ``seconds``."""
 
-    def __init__(self, app: ASGIApp, paths: tuple[str, ...]) -> None:
+    def __init__(self, app: ASGIApp, paths: tuple[str, ...], seconds: float) -> None:
         self._app = app
         self._paths = paths
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or path_of(scope) not in self._paths:
@@ -45,11 +49,19 @@ class Bounded:
         if announced.isdigit() and int(announced) > MOST_BYTES:
             await problem(413, TOO_LARGE)(scope, receive, send)
             return
-        taken = 0
+        taken, whole = 0, False
+        until = asyncio.get_running_loop().time() + self._seconds
 
         async def counted() -> Message:
-            nonlocal taken
-            message = await receive()
+            nonlocal taken, whole
+            try:
+                async with asyncio.timeout_at(
+                    None if whole else until
+                ):  # what comes after it says that the client left
+                    message = await receive()
+            except TimeoutError as error:
+                raise HTTPException(408, TOO_SLOW, {"Connection": "close"}) from error
+            whole = not message.get("more_body", False)
             taken += len(message.get("body", b""))
             if taken > MOST_BYTES:
                 raise HTTPException(413, TOO_LARGE)  # which the application answers as it does its own errors

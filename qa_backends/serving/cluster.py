@@ -42,7 +42,7 @@ QUEUED = 10_000
 """Requests that wait for the interface itself; those that wait for a model are bounded by ``max_queue``."""
 
 api = FastAPI(title="Answers from a text, on replicas of interchangeable backends", version=qa_backends.__version__)
-api.add_middleware(Bounded, paths=(ANSWER, BACKENDS))
+api.add_middleware(Bounded, paths=(ANSWER, BACKENDS), seconds=BOUNDS.seconds)
 failing(api)
 
 

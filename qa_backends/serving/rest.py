@@ -56,6 +56,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     for status, description in {
         401: "The key is missing or wrong.",
         404: "No backend of that name is served.",
+        408: "The body did not come in time.",
         413: f"The body is larger than {MOST_BYTES // 1024 // 1024} MiB.",
         422: "The body is not what it should be.",
         500: "Something here is broken, which the log says.",
@@ -88,7 +89,7 @@ def build_app(service: Service, key: str | None = None) -> FastAPI:
     app.include_router(_closed())
     _documented(app, next(iter(service.places)))
     failing(app)
-    app.add_middleware(Bounded, paths=PATHS)
+    app.add_middleware(Bounded, paths=PATHS, seconds=service.bounds.seconds)
     app.add_middleware(Told, paths=PATHS, metrics=service.metrics)
     return app
 

@@ -234,13 +234,26 @@ def test_a_body_is_bounded_under_a_prefix_too() -> None:
     """Ray leaves a route's prefix in the path."""
     body = b" " * (MOST_BYTES + 1)
     app = Starlette(routes=[Route("/v1/answer", lambda _request: Response(), methods=["POST"])])
-    mounted = httpx.ASGITransport(Bounded(app, ("/v1/answer",)), root_path="/qa")
+    mounted = httpx.ASGITransport(Bounded(app, ("/v1/answer",), PATIENCE_S), root_path="/qa")
 
     async def asked() -> int:
         async with httpx.AsyncClient(transport=mounted, base_url="http://here") as there:
             return (await there.post("/qa/v1/answer", content=body)).status_code
 
     assert asyncio.run(asked()) == 413
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(mood: Mood, small_family: Family) -> None:
+    with serving(Runtime(), small_family, [MOODY], bounds=Bounds(seconds=0.3)) as client:
+        head = (
+            b"POST /v1/answer HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+        )
+        with socket.create_connection((client.base_url.host, client.base_url.port or 80), PATIENCE_S) as slow:
+            slow.sendall(head + b'{"backend":')
+            told = b"".join(iter(lambda: slow.recv(65_536), b""))  # to the end: the connection is closed
+        assert told.startswith(b"HTTP/1.1 408 ") and b"did not come in time" in told
+        assert metric(client, "qa_requests_total", route="/v1/answer", status="408") == 1
+        assert ask(client, QUERY).status_code == 200
 
 
 def in_background(client: httpx.Client, count: int = 1) -> list[threading.Thread]:

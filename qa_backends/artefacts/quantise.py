@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qa_backends.artefacts.graph import FILE, quiet
 from qa_backends.artefacts.smoothing import largest_inputs, smooth
-from qa_backends.limits import cpu_flags
+from qa_backends.limits import cpu_flags, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,18 +38,39 @@ def seven_bits() -> bool:
 @contextmanager
 def prepared(making: Making, windows: Sequence[Windows]) -> Iterator[tuple[Path, onnx.ModelProto]]:
     """The parent's graph with shapes inferred and constants folded, as quantising wants it, and with the channels
-    smoothed that are outlying in ``windows``: as a file that is gone afterwards, and as what that holds."""
+    smoothed that are outlying in ``windows``: as a file that is gone afterwards, and as what that holds. What
+    onnxruntime computes within it keeps to our threads."""
     import onnx
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     path = making.folder / PREPARED
-    with quiet():
+    with quiet(), _on_our_threads():
         quant_pre_process(str(making.parent / FILE), str(path), skip_symbolic_shape=True)
         model = onnx.load(path)
         smooth(model, largest_inputs(model, feeds(model, windows, making.progress, "outliers")))
         onnx.save(model, path)
         yield path, model
     path.unlink()
+
+
+@contextmanager
+def _on_our_threads() -> Iterator[None]:
+    """Sessions that onnxruntime's own tools open meanwhile compute on as many threads as everything else: the tools
+    take no options for them, and by themselves they would take all of the host's cores."""
+    import onnxruntime
+
+    plain = onnxruntime.SessionOptions
+
+    class Ours(plain):  # type: ignore[misc, valid-type]  # onnxruntime leaves it untyped
+        def __init__(self) -> None:
+            super().__init__()
+            self.intra_op_num_threads = thread_count()
+
+    onnxruntime.SessionOptions = Ours
+    try:
+        yield
+    finally:
+        onnxruntime.SessionOptions = plain
 
 
 def feeds(

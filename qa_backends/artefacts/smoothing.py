@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qa_backends.limits import thread_count
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -41,7 +43,9 @@ def largest_inputs(model: onnx.ModelProto, feeds: Iterable[dict[str, Any]]) -> d
     watched = onnx.ModelProto()
     watched.CopyFrom(model)
     watched.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
-    session = onnxruntime.InferenceSession(watched.SerializeToString(), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = thread_count()
+    session = onnxruntime.InferenceSession(watched.SerializeToString(), options, providers=["CPUExecutionProvider"])
     largest: dict[str, FloatArray] = {}
     for feed in feeds:
         for name, values in zip(names, session.run(names, feed), strict=True):

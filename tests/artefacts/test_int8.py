@@ -115,6 +115,26 @@ def test_queries_and_keys_are_rounded_where_that_is_quicker_and_probabilities_ne
     assert "Softmax" not in {made_by[each.input[0]].op_type for each in rounded if each.input[0] in made_by}
 
 
+def test_int8_is_made_on_as_many_threads_as_everything_else_takes(
+    packed: Path, full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, plain = list[int](), onnxruntime.SessionOptions
+
+    class Noting(onnxruntime.InferenceSession):  # type: ignore[misc]  # onnxruntime leaves it untyped
+        def __init__(self, model: object, options: onnxruntime.SessionOptions | None = None, **others: object) -> None:
+            options = others.pop("sess_options", options)
+            threads.append(options.intra_op_num_threads if options else 0)
+            super().__init__(model, options, **others)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Noting)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(onnx_int8, "calibration_windows", lambda folder: calibration_windows(folder)[:1])
+    (parent,) = [each for each in full.glob("onnx-*") if each.is_dir() and read_manifest(each).step == "onnx"]
+    onnx_int8.make(Making(parent, packed, tmp_path, UNWATCHED))
+    assert len(threads) == 3 and set(threads) == {1}, "one to fold constants, one for outliers, one for ranges"
+    assert onnxruntime.SessionOptions is plain
+
+
 def test_what_is_not_scaled_and_masked_alone_before_a_softmax_is_no_product_of_attention() -> None:
     """As DeBERTa's products with positions, whose results are gathered, and its probabilities, which are reshaped."""
     nodes = [

@@ -156,7 +156,7 @@ def export(
     ] = Form.FOLDER,
     as_json: Json = False,
 ) -> None:
-    """Write a folder that answers without this project: model, tokenizer, settings and a runner of 150 lines."""
+    """Write a folder that answers without this project: model, tokenizer, settings and a runner of 170 lines."""
     from qa_backends.runtime import Runtime
     from qa_backends.serving.export import RUNNER
     from qa_backends.serving.export import export as write

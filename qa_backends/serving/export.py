@@ -34,6 +34,18 @@ if TYPE_CHECKING:
 RUNNER = "answer.py"
 OTHERS = ("numpy", "tokenizers")
 """What it needs besides."""
+FITTED = {
+    8: """
+The weights have 8 bits. To add such numbers up, an x86 processor needs the instructions AVX-512 VNNI, AVX-VNNI or
+AMX-INT8 (`avx512_vnni`, `avx_vnni` or `amx_int8` in Linux's `/proc/cpuinfo`). Without them sums may overflow, and
+answers be wrong: for such a processor export anew on one like it, where weights keep to 7 bits.
+""",
+    7: """
+The weights keep to 7 bits, since the processor that this was exported on cannot add up more. Every processor can run
+it; on one with the instructions AVX-512 VNNI, AVX-VNNI or AMX-INT8 an export of its own is closer to the model in FP32.
+""",
+}
+"""By the bits of INT8 weights."""
 CHECKED_EVERY = 6
 """One of so many of the shipped questions is asked of the backend before, and of the runner after."""
 LONG = Query(
@@ -100,7 +112,7 @@ def write_model(artefact: Path, folder: Path, family: Family, backend: Backend, 
     """What runs in any case: the model, the runner and its settings, which are returned."""
     _write_graph(artefact, folder / FILE, refitting=device == "cpu" and backend.engine == "onnxruntime")
     shutil.copyfile(runner.__file__, folder / RUNNER)
-    settings = _settings(family, backend, device, folder)
+    settings = _settings(family, backend, device, folder) | _bits(artefact, device)
     (folder / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     return settings
 
@@ -137,6 +149,17 @@ def _settings(family: Family, backend: Backend, device: str, folder: Path) -> di
     }
 
 
+def _bits(artefact: Path, device: str) -> dict[str, int]:
+    """Of INT8 weights for a CPU, which are fitted to the processor that they were rounded on."""
+    seven: bool | None = read_manifest(artefact).settings.get("seven_bits")
+    return {} if seven is None or device != "cpu" else {"weight_bits": 7 if seven else 8}
+
+
+def fitted_to(settings: dict[str, Any]) -> str:
+    """What such weights need of a processor, in words and with a line before them; nothing of others."""
+    return FITTED.get(settings.get("weight_bits", 0), "")
+
+
 def _version(engine: str, package: str) -> str:
     """Of the engine as it is installed here, as ``package`` or under whatever name."""
     found = versions_of((engine,))
@@ -160,7 +183,7 @@ From a program, with this folder on its path:
 
 `settings.json` says how texts are cut and what runs the model. Offsets are characters, half-open; `null` in place of an
 answer means that the text holds none.
-"""
+{fitted_to(settings)}"""
 
 
 def _check(runtime: Runtime, family: Family, backend: Backend, device: str, folder: Path, progress: Progress) -> None:

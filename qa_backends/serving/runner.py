@@ -24,6 +24,21 @@ PADDED_TO, SHORTEST, POSITIONS = 32, 64, 512
 """OpenVINO prepares for each length that it first sees, and of 32 tokens exactly computes other logits in INT8 beside
 BF16: windows are padded, with tokens that no other attends to, to a multiple, and to so many at least and at most."""
 
+CPUINFO = Path("/proc/cpuinfo")
+EIGHT_BIT_SUMS = {"avx512_vnni", "avx_vnni", "amx_int8"}
+"""x86 instructions, by Linux's names, without which sums of INT8 weights of 8 bits may overflow."""
+
+
+def warn_of_overflow(settings: dict[str, Any]) -> None:
+    """Says on stderr where answers may be wrong, since the weights have more bits than the processor can add up."""
+    if settings.get("weight_bits") != 8 or not CPUINFO.is_file():
+        return
+    lines = CPUINFO.read_text(encoding="ascii", errors="replace").splitlines()
+    flags = set(next((line for line in lines if line.startswith("flags")), "").split())
+    if "sse2" in flags and not flags & EIGHT_BIT_SUMS:
+        told = "This model's INT8 weights have 8 bits, whose sums may overflow on this processor: answers may be wrong."
+        print(f"{told} README.md says what it needs.", file=sys.stderr)
+
 
 def onnxruntime_session(model: Path, settings: dict[str, Any]) -> Any:
     """A function from named arrays to start and end logits, on ONNX Runtime."""
@@ -76,6 +91,7 @@ class Answering:
 
     def __init__(self, folder: Path) -> None:
         self.settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+        warn_of_overflow(self.settings)
         self._run = SESSIONS[self.settings["engine"]](folder / "model.onnx", self.settings)
         self._plain = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._plain.no_truncation()

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pytest
-from helpers import QUESTION, ROOT, TEXT
+from helpers import BASELINE, QUESTION, ROOT, TEXT
 
 from qa_backends import catalog
+from qa_backends.artefacts.quantise import EIGHT_BIT_SUMS
+from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.contract import Query
 from qa_backends.engines._buckets import POSITIONS, padded
 from qa_backends.engines._cpu_graph import AS_IT_STANDS
@@ -21,7 +24,7 @@ from qa_backends.engines.openvino import SHORTEST
 from qa_backends.errors import ArtefactError, InputError
 from qa_backends.progress import UNWATCHED
 from qa_backends.serving import runner
-from qa_backends.serving.export import export
+from qa_backends.serving.export import export, fitted_to, write_model
 
 if TYPE_CHECKING:
     from qa_backends.catalog import Family
@@ -87,6 +90,45 @@ def test_the_runner_gives_openvino_windows_of_few_lengths_as_the_engine_does(
     start, _ = runner.openvino_session(Path("model.onnx"), {"precision_hint": "f32"})({"input_ids": ids, "mask": ids})
     assert set(shapes) == {(2, computed)} and np.array_equal(start, ids)
     assert padded({"input_ids": ids}, POSITIONS, SHORTEST)["input_ids"].shape == (2, computed), "as the engine"
+
+
+def bits_of(seven: bool | None, folder: Path) -> dict[str, Any]:
+    """The settings of an exported graph, rounded to seven bits, to eight, or not at all."""
+    artefact = folder / "artefact"
+    artefact.mkdir(parents=True)
+    (artefact / "model.onnx").write_bytes(b"graph")
+    rounded = {} if seven is None else {"seven_bits": seven}
+    manifest = replace(read_manifest(BASELINE), settings=rounded)
+    manifest.write(artefact)
+    return write_model(artefact, folder, MINILM, catalog.backend("pruned-ov-int8"), "cpu")
+
+
+def test_int8_says_how_many_bits_it_has_and_what_those_need(tmp_path: Path) -> None:
+    eight, seven, plain = (bits_of(each, tmp_path / str(each)) for each in (False, True, None))
+    assert json.loads((tmp_path / "False" / "settings.json").read_text()) == eight
+    assert (eight["weight_bits"], seven["weight_bits"]) == (8, 7) and "weight_bits" not in plain
+    assert "AVX-VNNI" in fitted_to(eight) and "overflow" in fitted_to(eight) and "7 bits" in fitted_to(seven)
+    assert fitted_to(plain) == ""
+
+
+@pytest.mark.parametrize(
+    ("flags", "bits", "warned"),
+    [
+        ("sse2 avx2", 8, True),
+        ("sse2 avx2", 7, False),
+        ("sse2 avx2", None, False),
+        ("sse2 avx_vnni", 8, False),
+        ("", 8, False),
+    ],
+)
+def test_the_runner_warns_where_sums_of_eight_bits_overflow(
+    flags: str, bits: int | None, warned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
+    monkeypatch.setattr(runner, "CPUINFO", tmp_path / "cpuinfo")
+    runner.warn_of_overflow({} if bits is None else {"weight_bits": bits})
+    assert ("answers may be wrong" in capsys.readouterr().err) == warned
+    assert runner.EIGHT_BIT_SUMS == EIGHT_BIT_SUMS, "as steps that round go by"
 
 
 def test_what_needs_this_project_is_not_taken_away(runtime: Runtime, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as triton
-from answer import OUTPUTS, SESSIONS
+from answer import OUTPUTS, SESSIONS, warn_of_overflow
 
 
 class TritonPythonModel:
@@ -22,6 +22,7 @@ class TritonPythonModel:
         """Loads the model, once an instance."""
         folder = Path(args["model_repository"]) / args["model_version"]
         settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+        warn_of_overflow(settings)
         self._run = SESSIONS[settings["engine"]](folder / "model.onnx", settings)
         self._inputs = [each["name"] for each in json.loads(args["model_config"])["input"]]
 

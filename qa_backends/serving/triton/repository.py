@@ -20,7 +20,7 @@ from qa_backends import catalog
 from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.engines._onnx import FILE, OUTPUTS
 from qa_backends.engines.triton import ARTEFACT, ENGINE, PRECISION
-from qa_backends.serving.export import taken, write_model
+from qa_backends.serving.export import fitted_to, taken, write_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +67,7 @@ def export_repository(
             native.mkdir(parents=True)  # on a CPU the server may fuse again what ``for_cpu`` took apart
             shutil.copyfile(version / FILE, native / FILE)
             _configure(native, NATIVE, device, facts, shared=shared)
-        (making / "README.md").write_text(_readme(family, backend, device), encoding="utf-8")
+        (making / "README.md").write_text(_readme(family, backend, device) + fitted_to(settings), encoding="utf-8")
     return settings
 
 

@@ -55,9 +55,8 @@ class Bounded:
         async def counted() -> Message:
             nonlocal taken, whole
             try:
-                async with asyncio.timeout_at(
-                    None if whole else until
-                ):  # what comes after it says that the client left
+                # What comes after the body says that the client left, whenever that is.
+                async with asyncio.timeout_at(None if whole else until):
                     message = await receive()
             except TimeoutError as error:
                 raise HTTPException(408, TOO_SLOW, {"Connection": "close"}) from error

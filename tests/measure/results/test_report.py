@@ -242,7 +242,7 @@ def test_what_is_reached_beside_the_pipeline_is_told_of_each_processor_beside_wh
     )
     assert "earlier shapes" not in reached([SHIPPED])
     old = reached([replace(SHIPPED, rows=tuple(replace(each, shapes="of before") for each in SHIPPED.rows))])
-    assert old.count("` (earlier shapes) |") == 6 and "Those marked (earlier shapes)" in old
+    assert old.count("` (earlier shapes) |") == 6 and "those marked (earlier shapes)" in old
     lossy = [each for each in SHIPPED.rows if each.name.startswith(("distilled", *REFERENCES, "baseline"))]
     text = reached([replace(SHIPPED, rows=tuple(lossy))])
     assert "`baseline` |" in text and "`distilled" not in text, "it loses more than 2 F1"

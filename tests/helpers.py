@@ -6,7 +6,12 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parent.parent
 BASELINE = ROOT / "assets" / "models" / "minilm" / "baseline"
@@ -77,3 +82,11 @@ def calls_of(lines: str, folder: Path) -> list[dict[str, str]]:
     subprocess.run(["sh", "-c", lines], env=there, check=True)
     called = [line.split("|")[:-1] for line in (folder / "calls").read_text().splitlines()]
     return [dict(zip(each[3::2], each[4::2], strict=True)) for each in called]
+
+
+def soon(happened: Callable[[], bool], within_s: float = 20.0) -> bool:
+    """Whether it has happened after at most so many seconds, of what another thread does."""
+    until = time.monotonic() + within_s
+    while not happened() and time.monotonic() < until:
+        time.sleep(0.02)
+    return happened()

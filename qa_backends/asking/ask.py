@@ -233,7 +233,7 @@ def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepare
     """
 
     def known(cold: Reading) -> None:
-        outcome.early, state.timing = cold.answer, True
+        outcome.early = cold.answer
         if cold.times.compute_s > TELL_FROM_S:
             about = roughly(cold.times.compute_s)
             turn.progress.say(f"{outcome.backend.title} has answered, and is timed on a second run, {about} …")
@@ -242,6 +242,7 @@ def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepare
     cost = turn.runtime.get(family, backend, turn.device, turn.progress).cost
     outcome.load_s, outcome.memory_bytes = cost.load_s, cost.memory_bytes
     outcome.build_s = turn.runtime.build_s(family, backend, turn.device)
+    state.timing = True
     turn.progress.say(f"{backend.title} is answering …")
     settle()
     meter.start()

@@ -57,6 +57,11 @@ none but for the words that both write alike."""
 LEAST_RUNNING, LEAST_IN_A_ROW = 40, 4
 """Words that tell that a text is not in a language, and how many of them must follow each other with nothing between:
 those in lists, tables and code do not."""
+LEAST_IN_ANY = 0.06
+"""Of running words, English ones: terse notes have less than ``LEAST_SHARE``, texts in other languages less than
+this."""
+LEAST_ACCENTED = 0.005
+"""Of the letters, those beyond English ones, without which terse English cannot be told from another language."""
 LEAST_SMALL = 0.6
 """Of the words in a row, those that begin small: of names, less do."""
 CLEARLY = 2.5
@@ -141,9 +146,15 @@ def _latin_language(text: str) -> str:
 
 
 def _lacks(text: str, language: str) -> bool:
-    """Whether it is running text with next to none of the language's words."""
+    """Whether it is running text with next to none of the language's words, and with letters that English has not."""
     words = _running(text)
-    return len(words) >= LEAST_RUNNING and sum(each in LISTS[language] for each in words) < LEAST_SHARE * len(words)
+    accented = sum(not each.isascii() for word in words for each in word)
+    known = sum(each in LISTS[language] for each in words)
+    return (
+        len(words) >= LEAST_RUNNING
+        and known < LEAST_IN_ANY * len(words)
+        and accented >= LEAST_ACCENTED * sum(map(len, words))
+    )
 
 
 def _running(text: str) -> list[str]:

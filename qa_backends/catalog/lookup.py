@@ -158,6 +158,11 @@ def unavailable(backend: Backend, device: str | None = None, of: Family | None =
             f"{engine.title} does not run models of the kind '{of.kind}'.",
             f"Choose another backend, as {usual(of)[-1]}.",
         )
+    if of is not None and not _fused(backend, of):
+        return BackendUnavailable(
+            f"ONNX Runtime's optimiser does not fuse {of.short}.",
+            f"Choose a backend of the plain graph, as {usual(of)[-1]}.",
+        )
     if device is None and "cpu" not in backend.runs_on and not set(backend.runs_on) & set(devices()):
         further = _missing(backend, "cuda")
         remedy = f"Use a machine with one. {further or ''}"

@@ -102,14 +102,18 @@ def note_begun(repository: str, blobs: Path) -> None:
     """Notes, before a download, that what will be partial of it in the Hub's folder ``blobs`` is ours; what others had
     begun there is theirs."""
     note = _begun(repository)
-    if not note.is_file():
-        theirs = sorted(each.name for each in blobs.glob(PARTIAL))
-        write_whole(note, json.dumps({"blobs": str(blobs), "theirs": theirs}) + "\n")
+    ours = {each.name for each in _partials(note)}
+    theirs = sorted({each.name for each in blobs.glob(PARTIAL)} - ours)
+    write_whole(note, json.dumps({"blobs": str(blobs), "theirs": theirs}) + "\n")
 
 
 def note_ended(repository: str) -> None:
-    """Takes that back, where nothing is partial any more."""
-    if not _partials(note := _begun(repository)):
+    """Notes what is partial by now, so that what others begin later is theirs; where nothing is, the note goes."""
+    note = _begun(repository)
+    if partials := _partials(note):
+        ours = sorted(each.name for each in partials)
+        write_whole(note, json.dumps({"blobs": str(partials[0].parent), "ours": ours}) + "\n")
+    else:
         note.unlink(missing_ok=True)
 
 
@@ -125,12 +129,12 @@ def half_downloaded() -> list[Entry]:
 
 
 def discard(partials: Iterable[Path]) -> None:
-    """Deletes what came of files, but for those that another process is fetching: it holds the lock that the Hub's
-    client has for each."""
+    """Deletes what came of files, but for those that another process is fetching, which holds the lock that the Hub's
+    client has for each, and those that belong to another user."""
     for each in partials:
         blobs = each.parent
         lock = blobs.parents[1] / ".locks" / blobs.parent.name / f"{each.stem}.lock"
-        with suppress(Timeout), FileLock(lock, timeout=0):
+        with suppress(Timeout, OSError), FileLock(lock, timeout=0):
             each.unlink(missing_ok=True)
 
 
@@ -217,7 +221,10 @@ def _partials(note: Path) -> list[Path]:
     """What is partial, and ours, of a download by its note; nothing where that is gone."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         told = json.loads(note.read_text(encoding="utf-8"))
-        return [each for each in Path(told["blobs"]).glob(PARTIAL) if each.name not in told["theirs"]]
+        there = list(Path(told["blobs"]).glob(PARTIAL))
+        if "ours" in told:
+            return [each for each in there if each.name in told["ours"]]
+        return [each for each in there if each.name not in told["theirs"]]
     return []
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import known
+from qa_backends.checkpoints.cache import writable
 from qa_backends.checkpoints.disk import PARTIAL, discard, keep_within_bound, note_begun, note_ended
 from qa_backends.checkpoints.download import (
     FAILED,
@@ -93,7 +94,8 @@ def fetch(
     blobs = _blobs(repository)
     there = {each.parent.name for each in blobs.parent.glob(f"snapshots/*/{WEIGHTS}")}
     begun = set(blobs.glob(PARTIAL))
-    note_begun(repository, blobs)
+    with writable(cache_root()):
+        note_begun(repository, blobs)
     try:
         answer = _downloaded(repository, wanted, progress)
     finally:

@@ -16,7 +16,10 @@ from qa_backends.paths import cache_root, write_whole
 
 SAME = ("pack", "tokenizer")
 """Steps that leave a model's weights what they were."""
-PACKED = ("pruned_heads", "intermediate_sizes", "architectures", "dtype", "transformers_version", "_name_or_path")
+PACKED = (
+    "pruned_heads", "intermediate_sizes", "architectures", "dtype", "transformers_version", "_name_or_path",
+    "gradient_checkpointing",
+)  # fmt: skip
 """What packing changes in a config, or nothing computed hangs on."""
 
 

@@ -60,7 +60,13 @@ def serve(
         int, typer.Option("--max-queue", min=1, help="Questions that may wait; then 503.")
     ] = BOUNDS.accepted,
     timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, max=86_400, help="Seconds until a request gets 504.")
+        float,
+        typer.Option(
+            "--timeout",
+            min=0.1,
+            max=86_400,
+            help="Seconds until a request gets 504, and until a body that has not come whole gets 408.",
+        ),
     ] = BOUNDS.seconds,
     keep_texts: Annotated[
         int, typer.Option("--keep-texts", min=0, help="Characters of texts that stay tokenised, for more questions.")

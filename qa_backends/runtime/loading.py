@@ -26,7 +26,7 @@ from qa_backends.checkpoints.cache import used
 from qa_backends.checkpoints.manifest import Manifest, content_hash, read_manifest, versions_of
 from qa_backends.engines import engine_class
 from qa_backends.errors import AnswersError, BackendUnavailable, InputError
-from qa_backends.limits import cpu_facts, cpu_flags, device_name, devices, memory_budget
+from qa_backends.limits import DEVICE_TITLES, cpu_facts, cpu_flags, device_name, devices, memory_budget
 from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
@@ -175,9 +175,10 @@ class Runtime:
                 with self.turn(device, progress), self._building(family, backend, device):
                     self._build(checkpoint, step.name, device, progress)
             runner = _runner(backend, device)
-            if missing(checkpoint, backend.artefact, device, runner):
+            for step in missing(checkpoint, backend.artefact, device, runner):  # what it is compared with may be gone
+                by = runner if step.name == backend.artefact else None
                 with self.turn(device, progress), self._building(family, backend, device):
-                    self._build(checkpoint, backend.artefact, device, progress, runner)
+                    self._build(checkpoint, step.name, device, progress, by)
             used(checkpoint)  # as long as somebody asks of it, however long ago it was loaded
             return used(self._build(checkpoint, backend.artefact, device, progress, runner))
 
@@ -329,7 +330,8 @@ def _runner(backend: Backend, device: str) -> Runner | None:
         "versions": versions_of(backend.engine_class.packages),
         "processor": _processor() if device == "cpu" else device_name(device),
     }
-    title = ", ".join([backend.engine_class.title, *(each.label for each in backend.choices)])
+    where = [] if device == "cpu" else [DEVICE_TITLES[device]]
+    title = ", ".join([backend.engine_class.title, *(each.label for each in backend.choices), *where])
     opening = partial(opened, engine=backend.engine, device=device, options=options)
     return Runner(title, json.dumps(facts, sort_keys=True), opening)
 

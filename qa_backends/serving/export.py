@@ -38,7 +38,7 @@ FITTED = {
     8: """
 The weights have 8 bits. To add such numbers up, an x86 processor needs the instructions AVX-512 VNNI, AVX-VNNI or
 AMX-INT8 (`avx512_vnni`, `avx_vnni` or `amx_int8` in Linux's `/proc/cpuinfo`). Without them sums may overflow, and
-answers be wrong: for such a processor export anew on one like it, where weights keep to 7 bits.
+answers be wrong. For a processor without them, export on one without them: the weights then have 7 bits.
 """,
     7: """
 The weights keep to 7 bits, since the processor that this was exported on cannot add up more. Every processor can run

@@ -100,6 +100,25 @@ def test_whoever_asks_english_models_is_told_in_a_sentence() -> None:
     assert language_notice(SCRIPTS["Greek letters"], "en").startswith("This text is written in Greek letters. The mod")
 
 
+TERSE = {
+    "a clinical note": "Patient seen today, reports mild headache since Tuesday morning. Vitals stable, temperature "
+    "normal, blood pressure slightly raised. Advised rest, fluids, paracetamol four times daily. Review next week, "
+    "sooner if symptoms worsen. Bloods taken today, results expected Thursday. Allergies none known.",
+    "an abstract": "Study compares pruned transformer encoders across three processor generations. Measured latency "
+    "fell steeply while accuracy dropped slightly. Results suggest structured sparsity helps older machines most. "
+    "Further experiments using larger encoders show similar gains, although memory bandwidth limits newer chips.",
+    "a curriculum vitae": "Led small team building payment software. Reduced server costs through careful profiling. "
+    "Managed yearly budget covering three departments. Trained seven junior engineers during two years. Wrote "
+    "internal guidelines about code review. Speaks fluent Spanish, basic German. Enjoys hiking, chess, baking bread.",
+}
+"""English with few of its small words."""
+
+
+@pytest.mark.parametrize("kind", TERSE)
+def test_terse_english_is_not_said_to_be_none(kind: str) -> None:
+    assert language_notice(TERSE[kind], "en") == ""
+
+
 @pytest.mark.parametrize("language", OTHERS)
 def test_running_text_with_next_to_no_english_words_is_said_not_to_look_like_english(language: str) -> None:
     assert language_notice(OTHERS[language], "en") == (

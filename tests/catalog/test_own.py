@@ -269,6 +269,17 @@ def test_a_tokenizer_that_is_read_by_its_own_file_alone_is_taken(tmp_path: Path)
     assert catalog.adopt(str(folder), UNWATCHED).own
 
 
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_accents_that_go_where_capitals_do_contradict_nothing(tmp_path: Path, lower_case: bool) -> None:
+    folder = random_bert(tmp_path / "mine")
+    rules = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    rules["normalizer"] |= {"lowercase": lower_case, "strip_accents": None}
+    (folder / "tokenizer.json").write_text(json.dumps(rules), encoding="utf-8")
+    told = {"do_lower_case": lower_case, "strip_accents": lower_case}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told), encoding="utf-8")
+    assert catalog.adopt(str(folder), UNWATCHED).own
+
+
 def test_what_else_lies_beside_a_model_is_nobodys_concern(tmp_path: Path) -> None:
     folder = random_bert(tmp_path / "mine")
     with (folder / "eval_nbest_predictions.json").open("wb") as file:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from measure.invented import benchmark_record
 from web.rows import RATIO, ROWS, row
 
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
@@ -19,6 +20,7 @@ from qa_backends.web.ask.charts import Asked, visit
 from qa_backends.web.benchmark import charts
 from qa_backends.web.benchmark.dots import Dot
 from qa_backends.web.benchmark.dots import chart as dot_chart
+from qa_backends.web.benchmark.shown import only
 from qa_backends.web.page import SYSTEM_FONTS
 from qa_backends.web.shared.charts import LINE_PX, plotted_px, ticks
 from qa_backends.web.shared.lines import Axis, spread
@@ -83,12 +85,18 @@ def test_latency_has_a_line_a_backend_a_band_and_a_floor_for_those_that_share_it
 
 
 def test_a_floor_above_what_was_measured_is_lowered_and_leaves_the_axis_to_the_measured() -> None:
-    high = charts.latency([replace(each, floor_ms=16 * each.p50_ms) for each in ALIKE], log=False)
+    high = charts.latency(only([replace(each, floor_ms=16 * each.p50_ms) for each in ALIKE], []), log=False)
     assert high is not None
     slowest = max(each.p50_ms for each in ALIKE)
     floors = [each for each in high.data if "compute floor" in (each.hovertemplate or "")]
     assert len(floors) == 3 and max(max(each.y) for each in floors) <= slowest
     assert high.layout.yaxis.range[1] < 2 * slowest
+
+
+def test_a_floor_stays_where_it_is_when_others_are_left_out_of_the_chart() -> None:
+    slow, quick = benchmark_record(20.0, floor_ms=16.0), benchmark_record(8.0, backend="minilm/pruned", floor_ms=16.0)
+    (alone,) = only([slow, quick], [slow.name])
+    assert alone.name == slow.name and alone.floor_ms == 8.0, "the quicker one shows what this machine can do"
 
 
 def test_batches_are_shown_per_question_and_per_second_at_the_length_they_were_measured() -> None:

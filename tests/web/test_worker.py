@@ -102,6 +102,20 @@ def test_no_round_is_timed_while_the_page_draws_however_long_rounds_are(monkeypa
     assert [each for each in rounds for began, ended in drawings if began < each[1] and each[0] < ended] == []
 
 
+def test_what_is_said_before_something_is_timed_is_drawn_however_soon_it_comes() -> None:
+    began: list[float] = []
+
+    def work(put: Put) -> None:
+        put(-1)
+        put(1)
+        began.append(time.monotonic())
+        time.sleep(1.0)
+        put(2)
+
+    seen = [(each, time.monotonic()) for each in Worker[int](work, timed=lambda number: number >= 0)]
+    assert [each for each, _ in seen] == [-1, 1, 2] and seen[1][1] <= began[0]
+
+
 def test_a_state_is_drawn_although_none_follows_it() -> None:
     loaded = threading.Event()
 

@@ -39,8 +39,8 @@ class Bert(Architecture):
 
     def fuses(self, config: Mapping[str, Any]) -> bool:
         """Neither other activations nor positions by distance are recognised."""
-        told = config.get("hidden_act", "gelu"), config.get("position_embedding_type", "absolute")
-        return told == ("gelu", "absolute")
+        absolute = config.get("position_embedding_type", "absolute") == "absolute"
+        return absolute and config.get("hidden_act", "gelu") in ("gelu", "gelu_python")
 
     def expected_fusions(self, config: Mapping[str, Any]) -> dict[str, int]:
         layers, pruned = int(config["num_hidden_layers"]), config.get("pruned_heads") or {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -99,9 +99,8 @@ def _seconds(left: torch.Tensor, right: torch.Tensor) -> float:
     return time.perf_counter() - began
 
 
-def floors_ms(records: Sequence[BenchmarkRecord]) -> list[float | None]:
-    """The floor of each record of one benchmark, in milliseconds, that no answer went below; ``None`` where it has
-    none.
+def with_true_floors(records: Sequence[BenchmarkRecord]) -> list[BenchmarkRecord]:
+    """All records of one benchmark, with floors that no answer went below.
 
     Some engine may multiply faster than PyTorch, and then what PyTorch reaches is no floor. So the rate at a precision
     on a device is the best that was seen there, of the products or of whole answers.
@@ -112,6 +111,6 @@ def floors_ms(records: Sequence[BenchmarkRecord]) -> list[float | None]:
             rate = each.device, each.ran.precision
             surpassed[rate] = max(surpassed.get(rate, 1.0), each.floor_ms / each.p50_ms)
     return [
-        None if each.floor_ms is None else each.floor_ms / surpassed[each.device, each.ran.precision]
+        replace(each, floor_ms=each.floor_ms / surpassed[each.device, each.ran.precision]) if each.floor_ms else each
         for each in records
     ]

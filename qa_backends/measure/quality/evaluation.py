@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
@@ -134,9 +134,8 @@ class _Evaluating:
             self._answering_s, self._since = self._answering_s + now - self._since, now
             self._answered += before + count - self.state.done
             self._count(before + count)
-            self._tell(f"{backend.title}: {count:,} of {of:,} questions")
-            if count < of:
-                self._progress.check()
+            if count < of:  # of the last ones is told with the figures
+                self._progress.say(f"{backend.title}: {count:,} of {of:,} questions")
 
         self._progress.check()
         try:
@@ -153,10 +152,12 @@ class _Evaluating:
             return
         if backend.name == catalog.BASELINE:
             self._baseline = [each.answer.text for each in scored]
-        with self._runtime.beside():  # so that nobody is timed while figures are taken and drawn
+        with ExitStack() as held:  # so that nobody is timed while figures are taken and drawn
+            with suppress(Cancelled):  # whoever stops waits for nobody, and keeps what is finished
+                held.enter_context(self._runtime.turn(task.device, self._progress, timed=False))
             found = quality_record(task, backend, ran, scoring.figures(scored, seconds, self._baseline))
             self.state.results.append(Evaluated(backend, found, tuple(scored)))
-            self._emit(self.state)
+            self._tell(f"{backend.title}: {found.n:,} of {found.n:,} questions")
 
     def _count(self, done: int) -> None:
         """So many answers need not be waited for any more; the others take as long as those that were given."""

@@ -202,7 +202,9 @@ class Race:
             if found.rounds >= min(LOOKED_AT):
                 each.lose_to(fastest, f"It takes {took}, {found.runs} turns of each.")
             elif last:
-                each.lose_to(fastest, f"It took {took}, in only {found.runs} turns of each; more seconds tell surely.")
+                each.lose_to(
+                    fastest, f"It took {took}, in only {found.runs} turns of each: give it more seconds to be sure."
+                )
 
     def _drop_slowest(self, seconds: float) -> None:
         """Where the time is too short for all of them."""

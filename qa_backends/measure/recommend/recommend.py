@@ -7,6 +7,7 @@ left takes turns with transformers' pipeline until the intervals part, or the ti
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from qa_backends.measure.timing.machine import this_machine
 from qa_backends.progress import Cancelled, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from qa_backends.measure.recommend.wish import Wish
     from qa_backends.runtime import Runtime
@@ -77,9 +78,20 @@ class _Searching:
             if self._search.left:
                 Race(self._runtime, self._search, self._progress, loaded_before).run()
         finally:  # also of a search that was stopped or failed
-            with self._runtime.turn(self._wish.device, timed=False):
-                unload_but(self._search.tied, self._runtime, self._search, loaded_before)
+            self._unload_the_rest(loaded_before)
         self._search.done = self._search.of
+
+    def _unload_the_rest(self, loaded_before: Collection[str]) -> None:
+        """On a thread of its own: the turn that it takes may be behind those of others, and the search is over."""
+        kept, device = list(self._search.tied), self._wish.device
+
+        def unload() -> None:
+            with self._runtime.turn(device, timed=False):
+                unload_but(kept, self._runtime, self._search, loaded_before)
+
+        staying = {f"{self._wish.of.name}/{each}" for each in kept}
+        if set(self._runtime.loaded(device)) - {*loaded_before, *staying}:
+            threading.Thread(target=unload, daemon=True).start()
 
     def _look_up(self, candidate: Candidate) -> None:
         """Whether it can run here, has run anywhere, and loses no more than wished by what ships."""

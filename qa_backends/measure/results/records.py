@@ -156,7 +156,7 @@ class AloneRecord(OfBackend):
     @property
     def differs(self) -> bool:
         """Whether company, or what else changed on the machine until then, made a difference of more than 10 %."""
-        return max(self.ratio, 1 / self.ratio) > 1 + UNSTABLE_ABOVE
+        return abs(self.ratio - 1) > UNSTABLE_ABOVE
 
 
 @dataclass(frozen=True, slots=True)

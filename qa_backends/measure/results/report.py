@@ -165,7 +165,7 @@ def beside_the_others(benchmark: Benchmark) -> str:
     return (
         f"At the end each backend was measured by itself: beside the others {len(longer) or 'none'} of "
         f"{len(benchmark.alone)} had taken over {percent} longer than that, and {len(less) or 'none'} over {percent} "
-        "less, since the others disturbed or the machine changed its pace. The medians differ most for "
+        "less: the others disturbed, or the machine changed its pace. The medians differ most for "
         f"`{furthest.name}`: {furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
     )
 

@@ -249,10 +249,14 @@ def signed(value: float, digits: int) -> str:
 def paired_difference(values: Floats, baseline: Floats) -> Difference:
     """The mean of ``values - baseline``, both ``[n]``, in percent, over the same questions, with its interval.
 
-    Pairs are resampled: questions that both find hard or easy do not widen the interval of what tells them apart.
+    Pairs are resampled: questions that both find hard or easy do not widen the interval of what tells them apart. Of
+    answers that all count the same, and are not few, there is nothing to tell apart.
     """
-    found = interval_of_mean(values - baseline, least=-100.0)
-    return Difference(float((values - baseline).mean()), found.low, found.high)
+    apart = values - baseline
+    if len(apart) >= LEAST_TO_RESAMPLE and not apart.any():
+        return Difference(0.0, 0.0, 0.0)
+    found = interval_of_mean(apart, least=-100.0)
+    return Difference(float(apart.mean()), found.low, found.high)
 
 
 def interval_of_mean(values: Floats, *, least: float = 0.0, most: float = 100.0) -> Interval:

@@ -42,8 +42,8 @@ TERMS = {
     "F1": "How much of people's answer a backend's answer shares, word by word, on average, in percent. Both are "
     "counted as the official SQuAD 2.0 script does. “No answer” is given where it scores higher than every answer.",
     "[69.8–71.4]": "The interval that holds the true figure with 95 % confidence, found by drawing the questions "
-    "again and again (bootstrap). Few questions make it wide, fewer than 30 so wide that there is room for what was "
-    "never seen.",
+    "again and again (bootstrap). Few questions make it wide; where there are fewer than 30, or all count alike, it "
+    "has room for what was never seen.",
     "F1 against baseline": "The difference on the very same questions, with its interval, which the bar draws: its "
     f"line is no difference, its dot the figure. A tie: the interval holds 0. Undecided: it does, but is wider than "
     f"{WIDE:g}, so that more questions could tell.",

@@ -179,11 +179,13 @@ class Answering:
             return gr.skip(), gr.skip()
         return html.trouble(UNFORESEEN), gr.Button(visible=False)
 
-    def watch(self, visit: Visit) -> tuple[Visit, str]:
+    def watch(self, visit: Visit) -> Updates:
         """Starts the race again: the visitor's last question, or the recorded one before they asked."""
-        visit = replace(visit, races=visit.races + 1)
         view = visit.last or first_sight()
-        return visit, html.result(view, visit.races) if view else ""
+        if view is None:
+            return gr.skip(), gr.skip()
+        visit = replace(visit, races=visit.races + 1)
+        return visit, html.result(view, visit.races)
 
 
 def _compared(of: Family, ticked: list[str]) -> Backend:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends.asking.recorded import examples
 from qa_backends.web.ask.asked import key_of
-from qa_backends.web.ask.verdict import Verdict, verdict_of
+from qa_backends.web.ask.verdict import Verdict, alike, verdict_of
 from qa_backends.web.shared.palette import PART_OPACITY, colour
 from qa_backends.web.shared.wording import count, device_title, milliseconds
 
@@ -181,7 +181,7 @@ def _ratio(card: Card, view: Comparison) -> str:
         return "1×"
     if card.speed_up is None:
         estimate = view.estimate(card)
-        return f"≈{estimate:.1f}×" if estimate else ""
+        return ("≈1×" if alike(estimate) else f"≈{estimate:.1f}×") if estimate else ""
     return "a tie" if card.speed_up.tie else card.speed_up.figure()
 
 

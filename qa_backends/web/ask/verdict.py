@@ -39,6 +39,11 @@ class Verdict:
     chips: tuple[Chip, ...] = ()
 
 
+def alike(ratio: float) -> bool:
+    """Whether single readings whose times have this ratio tell neither way."""
+    return 1 / ALIKE < ratio < ALIKE
+
+
 def verdict_of(view: Comparison) -> Verdict:
     """As far as it is known; it never leads with a speed that is uncertain, or bought with another answer."""
     if not view.answered:
@@ -77,7 +82,7 @@ def _estimated(view: Comparison) -> Verdict:
     word, shown = ("faster", ratio) if ratio >= 1 else ("slower", 1 / ratio)
     figure, title = f"≈{shown:.1f}×", f"{word} than the baseline"
     speed = f"{figure} {word}"
-    if shown < ALIKE:
+    if alike(shown):
         figure, title, speed = "About as fast", "as the baseline", "about as fast as the baseline"
     how = "so far, by one reading of each" if view.status else "an estimate from one reading of each"
     detail, chips = f"{quickest.title} · {how}", _chips(quickest)

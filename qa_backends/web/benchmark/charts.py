@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from qa_backends.catalog import BASELINE
 from qa_backends.measure.benchmark.contestants import ARRIVAL, AS_ASKED, EQUAL, ORDERS, SINGLY, SORTED
-from qa_backends.measure.benchmark.floor import floors_ms
 from qa_backends.measure.benchmark.plan import MIXED_BATCH, REFERENCES, nearest_length
 from qa_backends.web.benchmark.bars import Bars, Part
 from qa_backends.web.benchmark.bars import chart as bar_chart
@@ -82,7 +81,7 @@ def latency(records: Sequence[Record], *, log: bool) -> go.Figure | None:
     if not found:
         return None
     shown = [record for _, own in found for record in own]
-    floors, shaded = _floors(found, records), len(found) <= MOST  # of more, bands cannot be told apart
+    floors, shaded = _floors(found), len(found) <= MOST  # of more, bands cannot be told apart
     values = [record.p50_ms for record in shown] + [ms for _, _, floor in floors for ms in floor]
     values += [record.p90_ms for record in shown if shaded and record.p90_ms]
     up, lines = Axis.up(values, log=log), [line for line, _ in found]
@@ -117,14 +116,11 @@ def _band(figure: go.Figure, records: Sequence[Record]) -> None:
         )  # fmt: skip
 
 
-def _floors(
-    found: Sequence[tuple[Line, Sequence[Record]]], records: Sequence[Record]
-) -> list[tuple[list[str], list[int], list[float]]]:
-    """Names, lengths and compute floors, in milliseconds, by all ``records``; backends of the same floor share one."""
-    floors = {record.place: ms for record, ms in zip(records, floors_ms(records), strict=True)}
+def _floors(found: Sequence[tuple[Line, Sequence[Record]]]) -> list[tuple[list[str], list[int], list[float]]]:
+    """Names, lengths and compute floors, in milliseconds; backends of the same floor share one."""
     shared: dict[tuple[tuple[int, float], ...], list[str]] = {}
     for line, own in found:
-        floor = tuple((record.tokens or 0, ms) for record in own if (ms := floors[record.place]))
+        floor = tuple((record.tokens or 0, record.floor_ms) for record in own if record.floor_ms)
         if floor:
             shared.setdefault(floor, []).append(line.backend)
     return [(names, [tokens for tokens, _ in floor], [ms for _, ms in floor]) for floor, names in shared.items()]

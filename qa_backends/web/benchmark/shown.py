@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.measure.benchmark.contestants import EQUAL
+from qa_backends.measure.benchmark.floor import with_true_floors
 from qa_backends.measure.benchmark.plan import PIPELINE
 from qa_backends.web.shared.palette import title_of
 
@@ -49,5 +50,6 @@ def said(records: Sequence[Record], names: Sequence[str], at: int) -> str:
 
 
 def only(records: Sequence[Record], names: Sequence[str]) -> list[Record]:
-    """The records of the names; all, where none of them is there."""
-    return [each for each in records if each.name in names] or list(records)
+    """The records of the names; all, where none of them is there. Their floors are by all records, named or not."""
+    there = with_true_floors(records)
+    return [each for each in there if each.name in names] or there

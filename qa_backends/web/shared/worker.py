@@ -2,8 +2,8 @@
 
 A slow or closed browser neither delays a measurement nor keeps a device, and what is drawn is drawn while nothing is
 measured: the worker holds still at its next state until the page has its drawing. A state that comes too soon after a
-drawing is drawn later, while the worker loads or builds; one behind which a timed round follows waits for the next
-state.
+drawing is drawn later, while the worker loads or builds. Behind some, timed runs follow: the first of these is drawn
+before they begin, however soon it comes, and the others wait for the next state.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Worker(Generic[T]):
         self._newest: list[T] = []  # at most one, not yet drawn
         self._put_at = 0.0
         self._draw_from = 0.0
-        self._drawing = self._holding = self._gave_up = False
+        self._drawing = self._holding = self._gave_up = self._timing = False
         self._ended = self._abandoned = False
         self._error: BaseException | None = None
 
@@ -77,7 +77,7 @@ class Worker(Generic[T]):
             return False
         if self._holding or self._ended:
             return True
-        return now - self._put_at > SILENCE_S and not self._timed(self._newest[0])
+        return now - self._put_at > SILENCE_S and not self._timing
 
     def _take(self) -> T:
         with self._changed:
@@ -108,6 +108,9 @@ class Worker(Generic[T]):
         """
         with self._changed:
             self._newest, self._put_at = [state], time.monotonic()
+            before, self._timing = self._timing, self._timed(state)
+            if self._timing and not before:
+                self._draw_from = self._put_at
             self._changed.notify_all()
             if not self._gave_up and self._put_at >= self._draw_from:
                 self._holding = True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
+from threading import Event
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from qa_backends.progress import UNWATCHED, Cancelled, Progress
 from qa_backends.squad import GoldAnswer, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -167,35 +168,44 @@ def test_the_time_left_is_that_of_answers_that_were_given(
 def test_nobody_is_timed_while_answers_are_scored_and_drawn(
     runtime: Runtime, small_family: Family, own: DataSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers within the turn, and figures beside no other."""
-    beside: list[int] = []
-    real_beside, real_figures = runtime.beside, scoring.figures
-
-    @contextmanager
-    def noted() -> Iterator[None]:
-        with real_beside():
-            beside.append(1)
-            yield
-            beside.pop()
-
-    def alone() -> bool:
-        return bool(beside) or runtime.ahead() == 1
+    alones: list[bool] = []
+    drawn_with: list[int] = []
+    real = scoring.figures
 
     def figures(*values: Any) -> scoring.Figures:
-        alones.append(alone())
-        return real_figures(*values)
+        alones.append(runtime.ahead() == 1)
+        return real(*values)
 
-    alones: list[bool] = []
-    monkeypatch.setattr(runtime, "beside", noted)
     monkeypatch.setattr(scoring, "figures", figures)
     asked = EvaluationTask(small_family, "cpu", own, limit=20)
 
     def watch(state: Evaluation) -> None:
         if "of 20 questions" in state.status:
-            alones.append(alone())
+            alones.append(runtime.ahead() == 1)
+            drawn_with.append(len(state.results))
 
     evaluate_all(runtime, asked, BACKENDS[:1], emit=watch)
     assert len(alones) >= 3 and all(alones)
+    assert drawn_with[-1] == 1 and not any(drawn_with[:-1]), "the figures come with what is told of the last answers"
+
+
+def test_whoever_stops_while_figures_wait_for_others_keeps_them(
+    runtime: Runtime, small_family: Family, own: DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where somebody else's longest turn began behind the last answer."""
+    stop, turns, real = Event(), [], runtime.turn
+
+    def turn(*asked: Any, timed: bool = True, **more: Any) -> AbstractContextManager[Any]:
+        if timed:
+            return real(*asked, timed=timed, **more)
+        turns.append(timed)
+        stop.set()
+        raise Cancelled
+
+    monkeypatch.setattr(runtime, "turn", turn)
+    asked = EvaluationTask(small_family, "cpu", own, limit=20)
+    found = evaluate_all(runtime, asked, BACKENDS[:2], stopped=stop.is_set)
+    assert [each.record.n for each in found.results] == [20] and turns == [False]
 
 
 def answered(number: int, text: str, start: int = 0) -> Scored:

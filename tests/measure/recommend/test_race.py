@@ -89,7 +89,7 @@ def test_fewer_than_ten_rounds_drop_nobody_from_the_race_and_are_no_sure_sign_at
     assert [each.name for each in search.left] == ["fastest", "other"], "what five rounds say is often mere luck"
     race._drop_slower(found, last=True)
     assert search.candidate("other").out == (
-        "It took 1.20× [1.20–1.20] as long as Fastest, in only 9 turns of each; more seconds tell surely."
+        "It took 1.20× [1.20–1.20] as long as Fastest, in only 9 turns of each: give it more seconds to be sure."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qa_backends.web.shared.charts import LINE_PX, TEXT_PX, inked, layout, plain, plotted_px
 from qa_backends.web.shared.lines import Axis
@@ -60,24 +60,27 @@ def chart(
         figure.update_layout(height=plotted_px(figure) + figure.layout.margin.t, margin={"b": 0})
     apart = max(0.0, height - figure.layout.height) / len(backends)
     figure.update_layout(height=max(height, figure.layout.height), barmode="stack", showlegend=False)
-    top = 0.0
+    top, said = 0.0, []
     for each in backends:
-        _say(figure, each, top + each.text_px)
+        said.append(_said(each, top + each.text_px))
         for number, bar in enumerate(each.bars):
             middle = top + each.text_px + number * (BAR_PX + BETWEEN_PX) + BAR_PX / 2
             _draw(figure, each, bar, middle)
         top += each.height_px + apart
+    figure.update_layout(annotations=said)  # at once: Plotly looks at those it has again with each that is added
     figure.update_xaxes(Axis.level(most).plotly(unit), visible=bool(unit))
     figure.update_yaxes(range=[top, 0], visible=False)
     return figure
 
 
-def _say(figure: go.Figure, backend: Bars, bottom: float) -> None:
+def _said(backend: Bars, bottom: float) -> dict[str, Any]:
+    """The name and what is said, above that place, as Plotly takes it."""
     name = f"<b>{inked(plain(backend.name), backend.backend)}</b>"
-    figure.add_annotation(
-        text="<br>".join([name, *backend.said]), align="left", showarrow=False, font={"size": TEXT_PX}, borderpad=0,
-        xref="paper", x=0, xanchor="left", yref="y", y=bottom - BETWEEN_PX, yanchor="bottom",
-    )  # fmt: skip
+    return {
+        "text": "<br>".join([name, *backend.said]), "align": "left", "showarrow": False, "font": {"size": TEXT_PX},
+        "borderpad": 0, "xref": "paper", "x": 0, "xanchor": "left",
+        "yref": "y", "y": bottom - BETWEEN_PX, "yanchor": "bottom",
+    }  # fmt: skip
 
 
 def _draw(figure: go.Figure, backend: Bars, bar: Sequence[Part], middle: float) -> None:

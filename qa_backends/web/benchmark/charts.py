@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from functools import partial
 from typing import TYPE_CHECKING
 
 from qa_backends.catalog import BASELINE
@@ -39,13 +40,13 @@ SYMBOLS = {"cpu": "circle", "cuda": "diamond"}
 def drawn(records: Sequence[Record], at: int, *, log: bool) -> list[go.Figure | None]:
     """All charts, in their order on the page. Two that stand side by side are as high as each other."""
     draw: list[Callable[[float], go.Figure | None]] = [
-        lambda height: _higher(latency(records, log=log), height),
-        lambda height: ladder(records, at, height),
-        lambda height: _higher(quality(records, at), height),
-        lambda height: parts(records, at, height),
-        lambda height: _higher(per_question(records), height),
-        lambda height: _higher(throughput(records), height),
-        lambda height: mixed(records, height),
+        partial(_higher, latency(records, log=log)),
+        partial(ladder, records, at),
+        partial(_higher, quality(records, at)),
+        partial(parts, records, at),
+        partial(_higher, per_question(records)),
+        partial(_higher, throughput(records)),
+        partial(mixed, records),
     ]
     figures = [each(0) for each in draw]
     shown = [(number, figure.layout.height) for number, figure in enumerate(figures) if figure is not None]

@@ -73,8 +73,8 @@ def chart(title: str, subtitle: str, dots: Sequence[Dot]) -> go.Figure:
                       right=_right_px(across))
     )  # fmt: skip
     _frontier(figure, across)
-    for number, (dot, place) in enumerate(zip(across, _rings(across, high - low), strict=True)):
-        _name(figure, dot, top - (number + 0.5) * LINE_PX * pixel)
+    _name(figure, across, [top - (number + 0.5) * LINE_PX * pixel for number in range(len(across))])
+    for dot, place in zip(across, _rings(across, high - low), strict=True):
         _draw(figure, dot, ring(*place))
     step = next((each for each in STEPS if (high - low) / each <= MOST_TICKS), STEPS[-1])
     first, last = math.ceil(low / step), math.floor(high / step)
@@ -113,13 +113,22 @@ def _rings(across: Sequence[Dot], spread: float) -> list[tuple[int, int]]:
     return [(number, len(group)) for group in groups for number in range(len(group))]
 
 
-def _name(figure: go.Figure, dot: Dot, at: float) -> None:
-    figure.add_shape(
-        type="line", line={"color": colour(dot.backend), "width": 1}, x0=dot.ms, x1=dot.ms, y0=dot.f1, y1=at
-    )
-    figure.add_annotation(
-        text=inked(plain(dot.name), dot.backend), showarrow=False, font={"color": colour(dot.backend), "size": TEXT_PX},
-        x=dot.ms, y=at, xanchor="left", xshift=NAME_PX, yanchor="middle", borderpad=0,
+def _name(figure: go.Figure, across: Sequence[Dot], places: Sequence[float]) -> None:
+    """Each dot's name at its height, and a line from the dot up to it; all at once, since Plotly looks at those it has
+    again with each that is added."""
+    named = list(zip(across, places, strict=True))
+    figure.update_layout(
+        shapes=[
+            {"type": "line", "line": {"color": colour(dot.backend), "width": 1},
+             "x0": dot.ms, "x1": dot.ms, "y0": dot.f1, "y1": at}
+            for dot, at in named
+        ],
+        annotations=[
+            {"text": inked(plain(dot.name), dot.backend), "showarrow": False, "borderpad": 0,
+             "font": {"color": colour(dot.backend), "size": TEXT_PX},
+             "x": dot.ms, "y": at, "xanchor": "left", "xshift": NAME_PX, "yanchor": "middle"}
+            for dot, at in named
+        ],
     )  # fmt: skip
 
 

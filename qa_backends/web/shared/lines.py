@@ -240,19 +240,23 @@ def _name(figure: go.Figure, lines: Sequence[Line], names: Sequence[Sequence[str
     room = plotted_px(figure)
     ends = [up.share(line.y[-1]) for line in lines]
     centres = spread([end * room for end in ends], [LINE_PX * len(name) for name in names], room)
+    annotations, shapes = [], []
     for line, name, end, centre in zip(lines, names, ends, centres, strict=True):
         ink = {"color": colour(line.backend), "width": 1}
-        figure.add_annotation(
-            text=inked("<br>".join(plain(text) for text in name), line.backend), showarrow=False, align="left",
-            font={"color": colour(line.backend), "size": TEXT_PX}, borderpad=0,
-            xref="paper", x=1, xanchor="left", xshift=LEADER_PX, yref="paper", y=centre / room, yanchor="middle",
-        )  # fmt: skip
-        figure.add_shape(
-            type="line", line=ink, xref="paper", xsizemode="pixel", xanchor=1, x0=4, x1=LEADER_PX - 2,
-            yref="y", y0=up.value(end), y1=up.value(centre / room),
-        )  # fmt: skip
+        annotations.append({
+            "text": inked("<br>".join(plain(text) for text in name), line.backend), "showarrow": False, "align": "left",
+            "font": {"color": colour(line.backend), "size": TEXT_PX}, "borderpad": 0,
+            "xref": "paper", "x": 1, "xanchor": "left", "xshift": LEADER_PX,
+            "yref": "paper", "y": centre / room, "yanchor": "middle",
+        })  # fmt: skip
+        shapes.append({
+            "type": "line", "line": ink, "xref": "paper", "xsizemode": "pixel", "xanchor": 1, "x0": 4,
+            "x1": LEADER_PX - 2, "yref": "y", "y0": up.value(end), "y1": up.value(centre / room),
+        })  # fmt: skip
         if line.x[-1] < across.high:
-            figure.add_shape(
-                type="line", line=ink | {"dash": "1px,4px"}, xref="x", x0=line.x[-1], x1=across.high,
-                yref="y", y0=up.value(end), y1=up.value(end),
-            )  # fmt: skip
+            shapes.append({
+                "type": "line", "line": ink | {"dash": "1px,4px"}, "xref": "x", "x0": line.x[-1], "x1": across.high,
+                "yref": "y", "y0": up.value(end), "y1": up.value(end),
+            })  # fmt: skip
+    # All at once: Plotly looks at those it has again with each that is added.
+    figure.update_layout(annotations=annotations, shapes=shapes)

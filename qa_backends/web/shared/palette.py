@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import hashlib
+from functools import cache
 
 from qa_backends import catalog
 from qa_backends.errors import UnknownBackend
@@ -59,8 +60,8 @@ def colour(backend: str) -> str:
     """The backend's or the reference's colour, as ``#rrggbb``: pinned, or made of its name and of nothing else."""
     if chosen := PINNED.get(backend) or OFFERED.get(backend):
         return chosen
-    digest = hashlib.sha256(backend.encode()).digest()
-    hue, wanted = _free_hue(int.from_bytes(digest[:4]) / 2**32), LUMINANCES[digest[4] % len(LUMINANCES)]
+    digest, free = hashlib.sha256(backend.encode()).digest(), _free_hues()
+    hue, wanted = free[int(int.from_bytes(digest[:4]) / 2**32 * len(free))], LUMINANCES[digest[4] % len(LUMINANCES)]
     lightness = 0.5
     for halving in range(HALVINGS):
         dark = luminance(_shown(hue, lightness)) < wanted
@@ -78,14 +79,15 @@ def _shown(hue: float, lightness: float) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, lightness, SATURATION))
 
 
-def _free_hue(share: float) -> float:
-    """The hue so far along what the pinned ones leave free of the colour circle."""
-    free = [
+@cache
+def _free_hues() -> list[float]:
+    """What the pinned ones leave free of the colour circle."""
+    pinned = [_hue(each) for each in PINNED.values()]
+    return [
         step / STEPS
         for step in range(STEPS)
-        if all(abs((step / STEPS - _hue(each) + 0.5) % 1 - 0.5) >= APART for each in PINNED.values())
+        if all(abs((step / STEPS - hue + 0.5) % 1 - 0.5) >= APART for hue in pinned)
     ]
-    return free[int(share * len(free))]
 
 
 def _hue(shown: str) -> float:

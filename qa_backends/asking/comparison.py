@@ -11,8 +11,6 @@ from qa_backends.measure.results.shipped import shipped_quality
 from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from qa_backends.asking.ask import Asking, Outcome
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Ran, Span
@@ -119,10 +117,6 @@ class Comparison:
         """How many times as fast as the baseline the card is, by the times at hand; ``None`` without both."""
         base = self.baseline
         return base.latency_ms / card.latency_ms if base and base.latency_ms and card.latency_ms else None
-
-    def asked(self, family: str, backends: Iterable[str], device: str) -> bool:
-        """Whether it is these backends of this family that were asked there, in whatever order."""
-        return (self.family, self.device) == (family, device) and {each.backend for each in self.cards} == set(backends)
 
     def card(self, backend: str) -> Card:
         """The card of the backend of that name, which must be one of those asked."""

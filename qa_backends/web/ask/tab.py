@@ -18,7 +18,7 @@ from qa_backends.reader.reader import MAX_CONTEXT_CHARS
 from qa_backends.web.ask import charts, html, scripts, share
 from qa_backends.web.ask.allowed import Allowed
 from qa_backends.web.ask.answering import Answering
-from qa_backends.web.ask.asked import first_asked
+from qa_backends.web.ask.asked import first_asked, key, key_of
 from qa_backends.web.ask.own import OwnModel
 from qa_backends.web.ask.shown import deployed, first_sight, updates_of
 from qa_backends.web.ask.visits import Visit
@@ -205,18 +205,18 @@ class AskTab:
         filling.then(None, [self.filled, self.ticket], self.ticket, js=scripts.ONCE_SHOWN, **PRIVATE)
 
     def open_link(
-        self, ticket: int, kept_question: str, kept_context: str, key: str, request: gr.Request
+        self, ticket: int, kept_question: str, kept_context: str, visit_key: str, request: gr.Request
     ) -> dict[Any, Any]:
         """Fills the form from the address, where it says something; shows the result of it again after a reload, else
         asks it.
 
-        What was kept is what the address had no room for, and ``key`` that of the visit, if this browser asked it
+        What was kept is what the address had no room for, and ``visit_key`` that of the visit, if this browser asked it
         before.
         """
         found = share.read_link(dict(request.query_params))
         if found is None:
-            page, asked = share.page_address(request), first_asked()
-            return {self._link: page + share.link(*asked), self._python: share.as_python(*asked, page)}
+            page, first = share.page_address(request), first_asked()
+            return {self._link: page + share.link(*first), self._python: share.as_python(*first, page)}
         context, question = found.context or kept_context, found.question or kept_question
         form = {
             self._context: context, self._question: question, self.family: found.family,
@@ -228,8 +228,9 @@ class AskTab:
             lacking = " and ".join(what for what, given in (("text", context), ("question", question)) if not given)
             note = f"The link you opened had no room for the {lacking}. Paste what is missing, then press Ask."
             return form | {self._result: html.remark(note, question), self._marked: ""}
-        visit = self._answering.visits.of(key, question, context)
-        if visit is None or not visit.last or not visit.last.asked(found.family, found.backends, found.device):
+        visit = self._answering.visits.of(visit_key)
+        asked = key(question, context, found.family, found.backends, found.device)
+        if visit is None or visit.last is None or key_of(visit.last) != asked:
             return form | {self.filled: filled_in(ticket + 1, found.family, found.device, found.backends)}
         return form | dict(zip(self.shown, updates_of(visit, visit.last, request), strict=True))
 

@@ -12,6 +12,7 @@ from helpers import QUESTION, TEXT
 from qa_backends import catalog
 from qa_backends.artefacts.steps import chain_of
 from qa_backends.catalog import Backend, Family
+from qa_backends.catalog.backends import PRUNED
 from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed
 from qa_backends.limits import has_bf16
@@ -26,8 +27,11 @@ SLOW = ("torch_compile",)
 
 
 def slow(backend: Backend) -> bool:
-    """Whether its test is in the slow group: INT8 is gated by all shipped questions when it is built."""
-    return backend.engine in SLOW or any(step.least_agreement for step in chain_of(backend.artefact))
+    """Whether its test is in the slow group: INT8 is gated by all shipped questions when it is built, and the chains of
+    further checkpoints are built there anyway."""
+    steps = chain_of(backend.artefact)
+    further = steps and backend.checkpoint not in (catalog.BASELINE, PRUNED)
+    return bool(further or backend.engine in SLOW or any(step.least_agreement for step in steps))
 
 
 CASES = [

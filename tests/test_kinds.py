@@ -40,7 +40,7 @@ FUSED = {
 """What onnxruntime's optimiser makes of each kind that it knows."""
 ENGINES = ("pytorch", "torchscript", "onnxruntime", "openvino")
 """torch.compile would take minutes for all of them, and is asked of one."""
-N_QUESTIONS = 40
+N_QUESTIONS = 15
 BY_CONFIG = "by-config"
 
 

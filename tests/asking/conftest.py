@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def quick(add_engine: AddFile) -> None:
-    """The engine of the backends ``PACED``, so quick that turns fit however busy the machine is."""
+def quick(add_engine: AddFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine of the backends ``PACED``, so quick that turns fit however busy the machine is; it has no threads that
+    others would have to wait for."""
+    monkeypatch.setattr("qa_backends.measure.timing.rounds.SETTLE_S", 0.002)
     paced(add_engine)

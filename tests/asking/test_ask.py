@@ -62,7 +62,7 @@ def test_states_behind_which_turns_are_timed_say_so(small_family: Family) -> Non
     def emit(state: Asking) -> None:
         found[state.status] = state.timing
 
-    ask(Runtime(), small_family, PACED, QUERY, "cpu", seconds=1, emit=emit)
+    ask(Runtime(), small_family, PACED, QUERY, "cpu", seconds=0.5, emit=emit)
     turns = {status: timed for status, timed in found.items() if status.startswith("Taking turns")}
     assert len(turns) > 2 and all(turns.values())
     assert all(found[each] for each in found if "answering" in each), "the first answer is timed too"
@@ -179,12 +179,12 @@ def test_who_asks_is_waited_for_and_still_gets_the_turns_of_the_seconds_given(sm
     runtime = Runtime()
 
     def runs(drawing_s: float) -> int:
-        found = ask(runtime, small_family, PACED, QUERY, "cpu", seconds=1.5, emit=lambda _: time.sleep(drawing_s))
+        found = ask(runtime, small_family, PACED, QUERY, "cpu", seconds=0.8, emit=lambda _: time.sleep(drawing_s))
         return len(found.samples.blocks)
 
     undisturbed = runs(0)
     assert undisturbed >= 5
-    assert runs(0.1) > 0.5 * undisturbed
+    assert runs(0.02) > 0.5 * undisturbed
 
 
 @pytest.mark.usefixtures("quick")
@@ -201,7 +201,7 @@ def test_the_first_question_of_all_takes_turns_though_its_text_was_slow_to_cut(
         return replace(real(query), tokenise_s=0.3) if len(cut) == 1 else real(query)
 
     monkeypatch.setattr(reader, "prepare", prepare)
-    found = ask(runtime, small_family, PACED, QUERY, "cpu", seconds=1.5)
+    found = ask(runtime, small_family, PACED, QUERY, "cpu", seconds=0.8)
     assert len(found.samples.blocks) >= 5
 
 
@@ -216,7 +216,7 @@ def test_a_comparison_is_of_its_moment_and_does_not_change_when_more_is_measured
         comparisons.append(comparison_of(state))
         written.append(repr(comparisons[-1]))
 
-    ask(Runtime(), small_family, PACED, QUERY, "cpu", seconds=1.5, emit=emit)
+    ask(Runtime(), small_family, PACED, QUERY, "cpu", seconds=0.8, emit=emit)
     assert [repr(each) for each in comparisons] == written
     assert [repr(comparison_of(each)) for each in states] == written, "nor does a copy of what it is made of"
     assert len(set(written)) > 5

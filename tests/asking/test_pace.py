@@ -73,9 +73,9 @@ def test_a_machine_too_slow_for_turns_gets_every_answer_and_one_warm_time_of_eac
 
 
 def test_a_machine_that_is_slow_at_first_takes_turns_all_the_same(small_family: Family, add_engine: AddFile) -> None:
-    paced(add_engine, cold_s=0.5)
+    paced(add_engine, cold_s=0.3)
     found, _ = asked(small_family, seconds=1.5)
-    assert found.outcomes[0].cold_s > 0.5 and len(found.samples.blocks) >= 5
+    assert found.outcomes[0].cold_s > 0.3 and len(found.samples.blocks) >= 5
 
 
 def test_the_turns_end_when_more_of_them_would_not_say_more(small_family: Family, add_engine: AddFile) -> None:

@@ -67,14 +67,10 @@ def test_recommend_fails_where_nothing_can_be_advised(
 
 def test_evaluate_scores_a_part_of_a_file(run: Run, tmp_path: Path) -> None:
     data, saved = ROOT / "assets" / "questions.json", tmp_path / "results.json"
-    options = ["evaluate", "--backend", "baseline", "--data", str(data), "--limit", "40", "--seed", "3"]
+    options = ["evaluate", "--backend", "baseline", "--data", str(data), "--limit", "12", "--seed", "3"]
     found = json.loads(run(*options, "--save", str(saved), "--json").out)
-    assert found["n"] == 40
-    for part in ("exact", "f1", "has_ans_f1", "no_ans_f1"):
-        assert 0 <= found[part] <= 100
+    assert found["n"] == 12
     assert found["f1"] > 30, "a trained model answers some of the project's own questions"
-    pace = found["questions_per_second"]
-    assert pace is None or pace > 0, "none is stated where other work took too much of the machine"
     again = json.loads(run(*options, "--save", str(saved), "--json").out)
     assert again["f1"] == found["f1"]
     assert len(json.loads(saved.read_text())["rows"]) == 1, "the same measurement replaces the old one"
@@ -87,9 +83,9 @@ def test_progress_comes_in_lines_where_stderr_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("qa_backends.commands.terminal.LINE_EVERY_S", 0.0)
-    done = run("evaluate", "--backend", "baseline", "--data", "own", "--limit", "40")
+    done = run("evaluate", "--backend", "baseline", "--data", "own", "--limit", "16")
     lines = [line.split() for line in done.err.splitlines() if line.startswith("questions")]
-    assert lines[-1][1] == "40/40"
+    assert lines[-1][1] == "16/16"
     assert [int(line[1].split("/")[0]) for line in lines] == sorted(int(line[1].split("/")[0]) for line in lines)
     assert "\x1b" not in done.err, "a log file gets no control sequences"
 
@@ -181,7 +177,7 @@ def test_a_benchmark_of_which_nothing_is_left_saves_nothing(
 def test_overhead_says_what_is_ours_and_what_the_library_would_take(run: Run, tmp_path: Path) -> None:
     """The app's own work stays a small part of the model's: the bound is thrice what is aimed at."""
     saved = tmp_path / "overhead.json"
-    found = json.loads(run("overhead", "--runs", "15", "--save", str(saved), "--json").out)
+    found = json.loads(run("overhead", "--runs", "7", "--save", str(saved), "--json").out)
     assert json.loads(saved.read_text()) == found
     assert [row["tokens"] for row in found["rows"]] == [32, 64, 128, 256, 384, 512] * 2
     assert found["rows"][0]["backend"] == "minilm/baseline" != found["rows"][-1]["backend"]
@@ -199,13 +195,12 @@ def test_predictions_of_one_backend_count_the_agreement_of_another(run: Run, tmp
     run(*options, "--backend", "baseline", "--predictions", str(answers))
     assert len(json.loads(answers.read_text())) == 40
     same = json.loads(run(*options, "--backend", "baseline", "--against", str(answers)).out)
-    other = json.loads(run(*options, "--backend", "pruned", "--against", str(answers)).out)
     assert same["agreement"] == 100
+    compared, kept = ["--against", str(answers), "--parent", str(answers)], tmp_path / "kept.json"
+    assert "by rounding" in run(*options[:-1], "--backend", "pruned", *compared, "--save", str(kept)).out
+    other = json.loads(kept.read_text())["rows"][0]
     assert 0 < other["agreement"] < 100
-    asked = ["evaluate", "--data", "own", "--limit", "40", "--backend", "pruned", "--parent", str(answers)]
-    kept = tmp_path / "kept.json"
-    assert "by rounding" in run(*asked, "--save", str(kept)).out
-    assert json.loads(kept.read_text())["rows"][0]["parent_difference"] == other["f1_difference"]
+    assert other["parent_difference"] == other["f1_difference"]
     assert same["f1_interval"]["low"] <= same["f1"] <= same["f1_interval"]["high"]
 
 
@@ -225,8 +220,11 @@ def test_the_documents_tables_are_made_of_the_results_that_ship(run: Run) -> Non
     assert done.code == 0, done.err
 
 
-def test_long_texts_are_timed_and_added_to_the_results(run: Run, tmp_path: Path) -> None:
+def test_long_texts_are_timed_and_added_to_the_results(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "long.json"
+    monkeypatch.setattr("qa_backends.measure.benchmark.long_texts.RUNS", 1)
     done = run("long-texts", "--backend", "baseline-fake", "--save", str(file))
     assert done.code == 0, done.err
     rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
@@ -242,6 +240,8 @@ def test_a_stale_table_is_noticed(run: Run, monkeypatch: pytest.MonkeyPatch, tmp
     content = (ROOT / "README.md").read_text(encoding="utf-8")
     document.write_text(content.replace("| `baseline` |", "| `better` |", 1), encoding="utf-8")
     monkeypatch.setattr(documents, "README", document)
+    made = documents.refreshed()
+    monkeypatch.setattr(documents, "refreshed", lambda: made)
     done = run("report", "--check")
     assert done.code == 1 and "stale" in done.err
     written: dict[Path, str] = {}

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No half a second of rest before each backend is measured by itself: for tests that are not about its times."""
+    monkeypatch.setattr("qa_backends.measure.benchmark.sweep.SETTLE_ALONE_S", 0.0)
+
+
+@pytest.fixture
 def small(small_family: Family) -> Family:
     catalog.register(small_family)
     return small_family

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 BASELINE = ASSETS / "models" / "minilm" / "baseline"
-N_QUESTIONS = 100
+N_QUESTIONS = 50
 
 KNOWN_DIFFERENCES: dict[str, str] = {}
 """Question id → why the two answers differ."""
@@ -37,7 +37,7 @@ def reader() -> Reader:
 
 @pytest.fixture(scope="module")
 def questions(reader: Reader) -> list[Question]:
-    """The first hundred whose text fits one window: over several, the pipeline's scores cannot be compared."""
+    """The first fifty whose text fits one window: over several, the pipeline's scores cannot be compared."""
     fitting = []
     for each in read_squad(ASSETS / "questions.json"):
         if reader.prepare(Query(each.question, each.context)).windows.n_windows == 1:

@@ -15,6 +15,8 @@ from qa_backends.runtime import Runtime
 if TYPE_CHECKING:
     from qa_backends.catalog import Family
 
+pytestmark = pytest.mark.usefixtures("no_pause")
+
 MINILM = catalog.family("minilm")
 PLAN = BenchmarkPlan("minilm", ("baseline-fake", "pruned-fake"), lengths=(32, 64), batches=(1, 2), runs=6, seconds=10)
 

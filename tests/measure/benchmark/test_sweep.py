@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from qa_backends.contract import StageTimes, Windows
     from qa_backends.progress import Progress
 
+pytestmark = pytest.mark.usefixtures("no_pause")
+
 MINILM = catalog.family("minilm")
 FAKES = ("baseline-fake", "pruned-fake")
 SMALL = BenchmarkPlan("minilm", FAKES, ("cpu",), lengths=(32,), batches=(1,), runs=6, seconds=10)

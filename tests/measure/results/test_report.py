@@ -22,7 +22,6 @@ from qa_backends.measure.results.documents import (
     PROCESSORS,
     README,
     published_table,
-    refreshed,
     throughput_table,
 )
 from qa_backends.measure.results.files import add_quality, read_benchmark, read_overhead, read_quality
@@ -458,7 +457,3 @@ def test_results_that_do_not_carry_the_table_get_a_sentence(benchmark: Benchmark
 def test_a_document_without_a_place_for_the_table_is_left_alone() -> None:
     with pytest.raises(InputError, match="has no part between"):
         with_table("# A document", "| a table |")
-    for path, content in refreshed().items():
-        before = path.read_text(encoding="utf-8")
-        assert content.splitlines()[0] == before.splitlines()[0]
-        assert with_table(before, "").replace("\n", "") == with_table(content, "").replace("\n", "")

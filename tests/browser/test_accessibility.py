@@ -71,8 +71,7 @@ def states(page: Page) -> Iterator[str]:
     for name in ("Benchmark", "Accuracy"):
         open_tab(page, name)
         page.wait_for_timeout(500)
-        yield name
-        unfold_all(page)
+        unfold_all(page)  # what is in sight folded is in sight then too
         yield f"{name}, unfolded"
 
 

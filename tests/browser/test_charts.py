@@ -122,9 +122,7 @@ def draw(page: Page, figure: Any) -> Locator:
     return plot
 
 
-@SIZES
-def test_every_chart_has_the_pages_font_in_a_size_that_can_be_read(open_page: Open, size: dict[str, int]) -> None:
-    page = open_page(size=size)
+def test_every_chart_has_the_pages_font_in_a_size_that_can_be_read(page: Page) -> None:
     wanted = page.locator(".qa-header h1").evaluate("each => getComputedStyle(each).fontFamily")
     for tab, least in zip(TABS, (1, 7, 0), strict=True):
         plots = on_tab(page, tab)

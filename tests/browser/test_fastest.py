@@ -31,7 +31,7 @@ def opened(open_page: Callable[..., Page]) -> Page:
     page.get_by_role("tab", name="Benchmark").click()
     page.click("#qa-fastest > button")
     page.wait_for_selector("#qa-fastest-start")
-    page.locator("#qa-fastest-seconds input").fill("15")
+    page.locator("#qa-fastest-seconds input").fill("10")
     return page
 
 
@@ -48,11 +48,11 @@ def test_the_fastest_is_found_and_the_others_reasons_are_shown(opened: Page) -> 
     assert "as long" in standing["Baseline"], "raced, or not for want of time, it says how much slower it is"
     opened.wait_for_selector("#qa-fastest-chart .scatterlayer .point")
     command = opened.locator("#qa-fastest-command").inner_text()
-    assert "recommend" in command and "--max-f1-loss 3" in command and "--seconds 15" in command
+    assert "recommend" in command and "--max-f1-loss 3" in command and "--seconds 10" in command
     assert opened.locator("#qa-fastest-start").is_enabled() and opened.locator("#qa-fastest-stop").is_hidden()
     opened.locator("#qa-fastest-seconds input").fill("3000")
     opened.click("#qa-fastest-start")
-    opened.wait_for_selector("#qa-fastest-progress .qa-problem:has-text('a race takes at most')")
+    opened.wait_for_selector("#qa-fastest-progress [role=alert]:has-text('a race takes at most 120 seconds')")
     assert opened.locator("#qa-fastest-verdict").inner_text() == verdict, "a refusal takes nothing away"
 
 
@@ -62,10 +62,3 @@ def test_a_search_can_be_stopped(opened: Page) -> None:
     opened.click("#qa-fastest-stop")
     opened.wait_for_selector("#qa-fastest-progress:has-text('Stopped; nothing is advised.')")
     assert opened.locator("#qa-fastest-verdict").count() == 0 or not opened.locator("#qa-fastest-verdict").is_visible()
-
-
-def test_what_cannot_be_is_said_where_the_bar_was(opened: Page) -> None:
-    opened.locator("#qa-fastest-seconds input").fill("5000")
-    opened.click("#qa-fastest-start")
-    opened.wait_for_selector("#qa-fastest-progress [role=alert]:has-text('at most 120 seconds')")
-    assert opened.locator("#qa-fastest-start").is_enabled()

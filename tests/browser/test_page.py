@@ -110,11 +110,8 @@ def test_an_example_is_asked_at_once_and_compared(page: Page) -> None:
     assert page.locator("#qa-result .qa-chip").count() >= 3
     page.wait_for_function("location.href.includes('q=Which+moon')")
     assert page.url.count("q=") == 1
-    widths = page.locator("#qa-result .qa-fill").evaluate_all(
-        "all => all.map(each => each.getBoundingClientRect().width)"
-    )
     times = [float(text.split()[0]) for text in page.locator("#qa-result .qa-bar b").all_inner_texts()]
-    page.wait_for_timeout(4_500)  # the race is over
+    page.evaluate("document.getAnimations().forEach(each => each.finish())")  # the race is over
     widths = page.locator("#qa-result .qa-fill").evaluate_all(
         "all => all.map(each => each.getBoundingClientRect().width)"
     )
@@ -222,16 +219,14 @@ def test_asking_twice_makes_the_chart_grow(page: Page) -> None:
     page.wait_for_function("document.querySelectorAll('#qa-history .scatterlayer .point').length === 4")
 
 
-@pytest.mark.parametrize(
-    ("context", "question", "said"),
-    [("", "Who?", "There is no text"), (TEXT, " ", "There is no question"), ("word " * 40_001, "Who?", "200,000")],
-    ids=["no text", "no question", "too long"],
-)
-def test_bad_input_gets_a_sentence(page: Page, context: str, question: str, said: str) -> None:
-    page.fill("#qa-context textarea", context)
-    page.fill(BOX, question)
-    page.click("#qa-ask")
-    page.wait_for_selector(f".qa-problem:has-text('{said}')")
+def test_bad_input_gets_a_sentence(page: Page) -> None:
+    for context, question, said in (
+        ("", "Who?", "There is no text"), (TEXT, " ", "There is no question"), ("word " * 40_001, "Who?", "200,000")
+    ):  # fmt: skip
+        page.fill("#qa-context textarea", context)
+        page.fill(BOX, question)
+        page.click("#qa-ask")
+        page.wait_for_selector(f".qa-problem:has-text('{said}')")
 
 
 def test_no_backend_ticked_gets_a_sentence(page: Page) -> None:
@@ -310,7 +305,7 @@ def test_a_text_file_fills_the_text_and_another_file_gets_a_sentence(page: Page,
 
 @pytest.mark.parametrize("question", [QUESTION, "谁" * 900], ids=["text", "text-and-question"])
 def test_a_reload_shows_the_result_again_although_it_is_too_long_for_the_address(page: Page, question: str) -> None:
-    context = f"{TEXT} {'The sun shone on the roofs of the town. ' * 300}"
+    context = f"{TEXT} {'The sun shone on the roofs of the town. ' * 160}"
     ask(page, context=context, question=question)
     assert "c=" not in page.url.partition("?")[2] and ("q=" in page.url) is (question == QUESTION)
     measured, marks = page.inner_text("#qa-result"), page.locator("#qa-marked mark").count()

@@ -141,7 +141,7 @@ def test_measuring_longer_and_cancelling_at_first_sight_leaves_the_recorded_verd
 def test_what_is_unfolded_and_typed_meanwhile_outlasts_the_next_drawing(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qa_backends.web.ask.answering.LIVE_SECONDS", 12)
+    monkeypatch.setattr("qa_backends.web.ask.answering.LIVE_SECONDS", 6)
     page.fill("#qa-context textarea", TEXT)
     page.fill(BOX, QUESTION)
     page.press(BOX, "Enter")

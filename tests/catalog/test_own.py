@@ -22,6 +22,7 @@ from qa_backends.checkpoints.sources import make_ready, with_tokenizer
 from qa_backends.contract import Query
 from qa_backends.engines.torch_compile import TorchCompile
 from qa_backends.errors import ArtefactError, InputError, UnknownBackend
+from qa_backends.measure.recommend import answers
 from qa_backends.measure.recommend.recommend import recommend
 from qa_backends.measure.recommend.wish import Wish
 from qa_backends.progress import UNWATCHED
@@ -48,6 +49,7 @@ def test_a_folder_becomes_a_family_that_every_backend_can_run(tmp_path: Path, ru
 @pytest.mark.slow
 def test_recommend_works_on_it(tmp_path: Path, runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TorchCompile, "devices", ("cuda",))  # which takes minutes, and is measured as any other is
+    monkeypatch.setattr(answers, "CHECK_S", 0.5)  # answers of random weights are compared, and none is worth it
     family = catalog.adopt(str(checkpoint_of("distilbert", tmp_path / "mine")), UNWATCHED)
     found = recommend(runtime, Wish(family.name, lengths=(64,), seconds=10))
     raced = {each.name: each.ms for each in found.candidates}

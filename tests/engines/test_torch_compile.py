@@ -18,7 +18,7 @@ from qa_backends.engines.torch_compile import COMPILED, TorchCompile
 if TYPE_CHECKING:
     from pathlib import Path
 
-LOADS = 6
+LOADS = 5
 """More than half of the eight programs that PyTorch keeps of one function."""
 
 

@@ -176,7 +176,7 @@ def test_it_answers_as_the_interface_of_one_process_does(client: httpx.Client) -
 def test_a_replica_that_is_killed_while_it_is_asked_loses_nothing(client: httpx.Client) -> None:
     until(lambda: len(replicas()) == 2, "two replicas")
     before = replicas()
-    asked = [*ANSWERS.items()] * 60
+    asked = [*ANSWERS.items()] * 20
     with ThreadPoolExecutor(16) as pool:
         coming = [pool.submit(ask, client, text) for _, text in asked]
         until(lambda: sum(each.done() for each in coming) > len(coming) // 4, "the questions are being answered")

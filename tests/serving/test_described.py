@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from qa_backends.catalog import Family
 
 pytestmark = pytest.mark.slow
-EXAMPLES = 200
+EXAMPLES = 100
 
 
 def test_schemathesis_finds_nothing(

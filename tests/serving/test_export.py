@@ -159,9 +159,10 @@ def test_the_folder_answers_in_an_environment_of_its_three_packages(tmp_path: Pa
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert told.splitlines()[0] == "pip install -r requirements.txt"
     assert told.splitlines()[1].startswith("python answer.py --question")
-    subprocess.run([sys.executable, "-m", "venv", made], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
     python = made / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-q", "-r", folder / "requirements.txt"], check=True)
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-compile"]
+    subprocess.run([*install, "-r", folder / "requirements.txt"], check=True)
     asked = [python, folder / "answer.py", "--question", QUESTION, "--context", TEXT]
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)

@@ -166,7 +166,7 @@ def test_a_server_is_measured_beside_the_direct_call(runtime: Runtime, monkeypat
         monkeypatch.setattr(measuring, name, enough)
     backend = catalog.backend("pruned-ort-fp16")
     target = Target(runtime, catalog.family("minilm"), backend, "cpu", None)
-    found = measure(target, lengths=(32,), tokens=64, clients=(4,), runs=RUNS, seconds=4, progress=UNWATCHED)
+    found = measure(target, lengths=(32,), tokens=64, clients=(4,), runs=RUNS, seconds=2, progress=UNWATCHED)
     (own,) = found.own
     assert own.way == REST and len(own.samples_ms) == len(own.direct_samples_ms) == RUNS
     assert min(own.samples_ms) > min(own.direct_samples_ms), "the server's answers hold the direct call's work"

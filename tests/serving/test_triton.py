@@ -187,8 +187,9 @@ def test_another_model_of_the_server_may_have_an_empty_parameter() -> None:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the server is, as its documentation says."""
     folder = tmp_path_factory.mktemp("triton") / "environment"
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", "-r", REQUIREMENTS], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    install = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "-q", "--no-compile"]
+    subprocess.run([*install, "-r", REQUIREMENTS], check=True)
     return folder
 
 

@@ -13,7 +13,7 @@ from qa_backends import catalog
 from qa_backends.artefacts.steps import CHECKPOINT
 from qa_backends.catalog import Backend, lookup
 from qa_backends.measure.benchmark.plan import PIPELINE
-from qa_backends.measure.recommend import answers, race
+from qa_backends.measure.recommend import answers, race, wish
 from qa_backends.measure.recommend import recommend as module
 from qa_backends.measure.recommend.heat import reading
 from qa_backends.measure.recommend.recommend import recommend
@@ -116,6 +116,7 @@ def offer(add_engine: AddFile, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     monkeypatch.setattr(module, "tested", lambda backend: ("pace", "unknown") not in backend.options)
     monkeypatch.setattr(loading, "load_measured", load)
     monkeypatch.setattr(answers, "CHECK_S", 0.5)
+    monkeypatch.setattr(wish, "LEAST_SECONDS", 1)
     monkeypatch.setattr(answers.AnswerCheck, "check", check)
     return offering
 
@@ -174,7 +175,7 @@ def test_a_tie_is_said_as_one_and_the_smaller_is_advised(runtime: Runtime, offer
 
 def test_more_may_be_lost_where_more_is_allowed(runtime: Runtime, offer: Callable[..., None]) -> None:
     offer("5ms", "lossy")
-    assert recommend(runtime, replace(WISH, max_f1_loss=3, seconds=10)).advised == "pruned-paced-lossy"
+    assert recommend(runtime, replace(WISH, max_f1_loss=3, seconds=6)).advised == "pruned-paced-lossy"
 
 
 def test_a_family_without_shipped_figures_is_judged_by_the_questions_answered_here(
@@ -182,7 +183,7 @@ def test_a_family_without_shipped_figures_is_judged_by_the_questions_answered_he
 ) -> None:
     """Random weights answer nothing rightly, so that nothing can be lost; and the first word is no worse an answer."""
     offer("5ms", "lossy")
-    found = recommend(runtime, replace(WISH, family=small.name, max_f1_loss=100, seconds=10))
+    found = recommend(runtime, replace(WISH, family=small.name, max_f1_loss=100, seconds=6))
     assert all(each.shipped is None and each.here is not None for each in found.raced)
     assert "SQuAD" not in advice(found)
 
@@ -207,7 +208,7 @@ def test_stopping_advises_nothing_and_keeps_what_was_found(runtime: Runtime, off
 
 def test_who_has_no_time_for_five_turns_is_out(runtime: Runtime, offer: Callable[..., None]) -> None:
     offer()
-    found = recommend(runtime, replace(WISH, lengths=(384,), batch=32, seconds=10))
+    found = recommend(runtime, replace(WISH, lengths=(384,), batch=32, seconds=6))
     assert "Five turns do not fit" in found.candidate("baseline").out
     assert found.advised == "" and advice(found).startswith("No backend can be advised here")
 
@@ -226,13 +227,13 @@ def test_who_is_slow_only_at_first_races(
 
     monkeypatch.setattr(race, "reading", slow_at_first)
     offer("5ms")
-    found = recommend(runtime, replace(WISH, seconds=10))
+    found = recommend(runtime, replace(WISH, seconds=6))
     assert cold == set() and found.advised == "pruned-paced-5ms"
 
 
 def test_whoever_was_beaten_by_one_that_fails_later_is_back(runtime: Runtime, offer: Callable[..., None]) -> None:
     offer("1ms-dying-late", "30ms")
-    found = recommend(runtime, replace(WISH, max_f1_loss=5, seconds=10))
+    found = recommend(runtime, replace(WISH, max_f1_loss=5, seconds=6))
     assert "no memory left" in found.candidate("pruned-paced-1ms-dying-late").out
     assert found.advised in ("baseline", "pruned-paced-30ms"), "whichever is the faster on this machine"
 
@@ -242,7 +243,7 @@ def test_without_room_for_the_pipeline_the_time_is_all_that_is_said(
 ) -> None:
     offer("5ms", "7ms")
     monkeypatch.setattr(runtime, "fitting", lambda sizes, _device: [number == 0 for number in range(len(sizes))])
-    found = recommend(runtime, replace(WISH, seconds=10))
+    found = recommend(runtime, replace(WISH, seconds=6))
     assert found.advised == "pruned-paced-5ms" and found.candidate(found.advised).speed_up is None
     assert "ms for a question of 32 tokens and one of 64" in advice(found)
     assert "do not fit into the memory budget" in found.candidate("pruned-paced-7ms").out

@@ -25,9 +25,11 @@ from qa_backends.paths import (
 from qa_backends.squad import read_squad
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
+    from qa_backends.checkpoints.manifest import Manifest
     from qa_backends.measure.results.records import QualityRecord, Techniques
     from qa_backends.measure.timing.statistics import Difference
 
@@ -57,7 +59,7 @@ def card() -> str:
     Raises:
         InputError: see ``techniques_table``.
     """
-    parts = [quality_table(ACCURACY), quality_elsewhere(), rounding(), CONFIDENCE, confidence_table()]
+    parts = [quality_table(ACCURACY), quality_elsewhere(), rounding(), confidence(), confidence_table()]
     parts.append(techniques_table("What techniques of training are worth", read_techniques(TECHNIQUES)))
     parts.append(techniques_table("What the teacher of `distilled` is worth", read_techniques(DISTILLATION)))
     parts.append(written())
@@ -173,22 +175,37 @@ def _detail(title: str, record: QualityRecord) -> list[str]:
     ]
 
 
+def confidence() -> str:
+    """How what confidence is worth was measured, and on which data sets the temperature does harm."""
+    worse = defaultdict[str, list[str]](list)
+    for name, _, each in _calibrated():
+        if each["after"] > each["before"]:
+            worse[_title(each["data"])].append(f"`{name}`")
+    harm = [f"{data} of {listed(names)}" for data, names in worse.items()]
+    return CONFIDENCE + (f" It makes the error larger on {'; on '.join(harm)}." if harm else "")
+
+
 def confidence_table() -> str:
     """What the confidence of each checkpoint of the embedded family is worth, as its manifest says; see
     ``quality.calibration``."""
-    family = catalog.family(CARD_FAMILY)
     lines = []
-    for name, source in family.checkpoints:
-        made = read_manifest(local_folder(source))
-        for each in made.settings.get("calibration", {}).get("errors", ()):
-            data, errors = _title(each["data"]), (each["before"], each["after"])
-            sure = [f"{made.temperature:.2f}", *(f"{error:.1f}" for error in errors)]
-            f1 = [f"{each[at]:.2f}" for at in ("f1", "f1_at_threshold")]
-            threshold = signed(made.settings["calibration"]["threshold"], 2)
-            lines.append([f"`{name}`", data, f"{each['questions']:,}", *sure, threshold, *f1])
+    for name, made, each in _calibrated():
+        data, errors = _title(each["data"]), (each["before"], each["after"])
+        sure = [f"{made.temperature:.2f}", *(f"{error:.1f}" for error in errors)]
+        f1 = [f"{each[at]:.2f}" for at in ("f1", "f1_at_threshold")]
+        threshold = signed(made.settings["calibration"]["threshold"], 2)
+        lines.append([f"`{name}`", data, f"{each['questions']:,}", *sure, threshold, *f1])
     figures = ["temperature", "error at temperature 1", "error at the temperature"]
     figures += ["threshold", "F1 at 0", "F1 at the threshold"]
     return markdown(["checkpoint", "data", "questions", *figures], lines)
+
+
+def _calibrated() -> Iterator[tuple[str, Manifest, dict[str, Any]]]:
+    """Each checkpoint of the embedded family with its manifest and what that says of calibration on one data set."""
+    for name, source in catalog.family(CARD_FAMILY).checkpoints:
+        made = read_manifest(local_folder(source))
+        for each in made.settings.get("calibration", {}).get("errors", ()):
+            yield name, made, each
 
 
 def _title(data: str) -> str:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
-from qa_backends.measure.quality.datasets import TITLES
-from qa_backends.measure.results.shipped import shipped_quality
+from qa_backends.errors import UnknownBackend
+from qa_backends.measure.quality.datasets import TITLES, title_of_file
+from qa_backends.measure.results.shipped import of_current_shapes, shipped_quality
 from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from qa_backends.asking.ask import Asking, Outcome
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Ran, Span
+    from qa_backends.measure.results.records import BenchmarkRecord, Quality, QualityRecord
 
 BITS = {"FP32": 32, "FP16": 16, "BF16": 16, "INT8": 8}
 
@@ -33,6 +38,16 @@ class KnownQuality:
     device: str
     f1_difference: Difference | None = None
     agreement: float | None = None
+
+    @property
+    def said(self) -> str:
+        """As in "69.8 [69.0–70.6]"."""
+        return self.f1_interval.around(self.f1)
+
+    @property
+    def said_in_full(self) -> str:
+        """As in "69.8 [69.0–70.6], −1.0 [−1.6 to −0.4]": with the difference to the baseline's, where there is one."""
+        return ", ".join([self.said, *([self.f1_difference.spelt()] if self.f1_difference else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +198,32 @@ def _card(asking: Asking, outcome: Outcome) -> Card:
 def known_quality(family: Family, backend: Backend, device: str) -> tuple[KnownQuality, ...]:
     """What ships of the backend's quality, a figure a data set that it was measured on with these very weights."""
     found = [(title, shipped_quality(family, backend, device, data)) for data, title in TITLES.items()]
-    return tuple(
-        KnownQuality(title, each.n, each.f1, each.f1_interval, each.device, each.f1_difference, each.agreement)
-        for title, each in found
-        if each
-    )
+    return tuple(_known(title, each) for title, each in found if each)
+
+
+def quality_beside(records: Sequence[BenchmarkRecord]) -> list[tuple[KnownQuality, ...]]:
+    """What is known of the weights that each record was timed with, on every data set."""
+    look_up = cache(_shipped)  # which takes milliseconds; a benchmark has dozens of records of a backend
+    return [_of_the_same_weights(each, look_up(each.backend, each.device)) for each in records]
+
+
+def _shipped(backend: str, device: str) -> tuple[KnownQuality, ...]:
+    try:
+        return known_quality(*catalog.resolve(backend), device)
+    except UnknownBackend:  # a reference, or of a family that was given up since
+        return ()
+
+
+def _of_the_same_weights(record: BenchmarkRecord, shipped: tuple[KnownQuality, ...]) -> tuple[KnownQuality, ...]:
+    """What ships of the record's backend; but where the record's own figure is another than any of it, that alone."""
+    if record.quality is None:
+        return shipped if of_current_shapes(record) else ()
+    own = _known(title_of_file(record.quality.data), record.quality)
+    return shipped if own in shipped else (own,)
+
+
+def _known(title: str, of: Quality | QualityRecord) -> KnownQuality:
+    return KnownQuality(title, of.n, of.f1, of.f1_interval, of.device, of.f1_difference, of.agreement)
 
 
 def arithmetic(backend: Backend, ran: Ran) -> str:

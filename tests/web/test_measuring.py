@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from web.rows import FAST, RAN, RATIO, ROWS, row
+from web.rows import FAST, QUALITY, RAN, RATIO, ROWS, row
 
 from qa_backends import catalog
+from qa_backends.asking.comparison import known_quality, quality_beside
 from qa_backends.contract import Answer, Span
 from qa_backends.measure.benchmark.compare import Change
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
@@ -19,6 +20,7 @@ from qa_backends.measure.results.records import (
     Benchmark,
     LeftOut,
 )
+from qa_backends.measure.results.shipped import shipped_quality
 from qa_backends.measure.timing.machine import Machine
 from qa_backends.measure.timing.statistics import Ratio
 from qa_backends.squad import GoldAnswer, Question
@@ -43,13 +45,36 @@ def cells(table: str) -> list[list[str]]:
 def test_the_table_says_runs_interval_stability_quality_and_what_ran() -> None:
     (shown,) = cells(html.table([row("pruned", 32, 4.0, unstable=True, **FAST)]))
     assert shown[:8] == ["Pruned", "32", "1", "4.00", "4.80", "8.0", "250.0", "31 unstable"]
-    assert shown[8:] == [str(RATIO.ratio), "68.5", "91.2", "PyTorch CPU, FP32"]
+    f1 = "68.5 [67.7–69.3] −0.3 [−0.8 to +0.2]"
+    assert shown[8:] == [str(RATIO.ratio), f1, "–", "–", "91.2", "PyTorch CPU, FP32"], "on the one set that is known"
     tie = row("pruned", 32, 4.0, against_baseline=replace(RATIO, low=0.98))
     alone = row("hf-pipeline", 32, 9.0, quality=None)
     of_tie, of_alone = cells(html.table([tie, alone]))
     assert of_tie[8] == str(replace(RATIO, low=0.98).ratio) and of_tie[8].startswith("tie")
-    assert of_alone[8:11] == ["–", "–", "–"]
+    assert of_alone[8:13] == ["–"] * 5
     assert cells(html.table([row("pruned", 32, 4.0, device="cuda")]))[0][0] == "Pruned, GPU"
+
+
+def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference_and_sorts_by_the_figure() -> None:
+    family, backend = catalog.resolve("minilm/pruned-deep")
+    known = known_quality(family, backend, "cpu")
+    shipped = shipped_quality(family, backend)
+    assert shipped is not None and len(known) == 3
+    table = html.table([row(backend.name, 32, 4.0, quality=shipped.short()), row("baseline", 32, 8.0, quality=None)])
+    assert [each in table for each in ("F1, SQuAD,", "F1, other texts,", "F1, everyday texts,")] == [True] * 3
+    shown, unknown = cells(table)
+    for said, each in zip(shown[9:12], known, strict=True):
+        assert each.f1_difference is not None
+        assert said == f"{each.f1_interval.around(each.f1)} {each.f1_difference.spelt()}"
+        assert f'data-value="{each.f1}"' in table, "sorted by the figure"
+    assert unknown[9:12] == ["–"] * 3, "it is not known of which weights these times are"
+
+
+def test_a_figure_of_other_weights_stands_without_those_that_ship() -> None:
+    other, reference = quality_beside([row("pruned", 32, 4.0), row("hf-pipeline", 32, 9.0, quality=None)])
+    assert [(each.title, each.f1) for each in other] == [("SQuAD", 68.5)] and reference == ()
+    (somebodys,) = quality_beside([row("pruned", 32, 4.0, quality=replace(QUALITY, data="mine.json"))])
+    assert [each.title for each in somebodys] == ["mine.json"]
 
 
 def test_what_ran_is_told_in_full_once_for_all_it_is_true_of() -> None:
@@ -79,9 +104,9 @@ def test_captions_name_machine_date_and_agreement() -> None:
         "beside the others: 1 of 2 differ by more than 10 %<" in shown_off
         and "12.00 ms beside the others (50 % longer)" in shown_off
     )
-    assert "over 11,873 questions of dev" in shown and "on the CPU" not in shown
+    assert "F1 over 11,873 questions of SQuAD;" in shown and "on the CPU" not in shown
     elsewhere = (row("pruned", 32, 4.0, device="cuda"),)
-    assert "of dev, on the CPU" in html.caption(Benchmark(MACHINE, PLAN, True, elsewhere, (), ()), "Yours.")
+    assert "of SQuAD, on the CPU" in html.caption(Benchmark(MACHINE, PLAN, True, elsewhere, (), ()), "Yours.")
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,11 @@ def count_of(name: str) -> int:
     return len(shipped_set(name).questions) if name in SHIPPED else SQUAD_DEV_QUESTIONS
 
 
+def title_of_file(file: str) -> str:
+    """What people call the data set of that file; somebody else's is called as its file."""
+    return next((TITLES[name] for name, own in DATA_FILES.items() if own == file), file)
+
+
 def data_set(wanted: str, progress: Progress) -> DataSet:
     """One of the project's own sets ("own", "everyday"), SQuAD v2.0 dev ("squad-v2-dev"), or the file at that path.
 

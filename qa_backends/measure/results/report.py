@@ -197,7 +197,7 @@ def quality_cells(known: QualityRecord | None) -> list[str]:
     if known is None:
         return ["", ""]
     return [
-        f"{known.f1:.1f} [{known.f1_interval.low:.1f}–{known.f1_interval.high:.1f}]",
+        known.f1_interval.around(known.f1),
         known.f1_difference.spelt() if known.f1_difference else "",
     ]
 

@@ -215,10 +215,14 @@ def unstable(samples: Sequence[float], blocks: Sequence[int]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A 95 % interval."""
+    """A 95 % interval, of a share in percent."""
 
     low: float
     high: float
+
+    def around(self, value: float) -> str:
+        """As in "70.8 [70.0–71.6]": the figure that the interval is of, and the interval."""
+        return f"{value:.1f} [{self.low:.1f}–{self.high:.1f}]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def _figure(value: float | None, interval: Interval | None) -> Cell:
     """A percentage with its interval; a dash where the data has no such question."""
     if value is None or interval is None:
         return number(None)
-    return with_interval(f"{value:.1f}", f"[{interval.low:.1f}–{interval.high:.1f}]", value)
+    return with_interval(interval.around(value), value)
 
 
 def _difference(found: Difference | None, scale: _Scale) -> Cell:

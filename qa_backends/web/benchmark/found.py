@@ -10,7 +10,7 @@ from qa_backends.measure.recommend.search import advice, timed
 from qa_backends.web.benchmark.dots import Dot
 from qa_backends.web.benchmark.dots import chart as dot_chart
 from qa_backends.web.shared.html import problem, running
-from qa_backends.web.shared.tables import Cell, Column, number, table_of, text, with_interval
+from qa_backends.web.shared.tables import Cell, Column, f1_cell, number, table_of, text, with_interval
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -50,11 +50,10 @@ def table(search: Search) -> str:
 
 def _cells(search: Search, each: Candidate) -> list[Cell]:
     ratio = each.speed_up
-    figure, interval = str(ratio).split(" ", 1) if ratio else ("", "")
     return [
         text(each.title),
         *(_ms(each, tokens) for tokens in search.wish.lengths),
-        with_interval(figure, interval, ratio.value) if ratio else number(None),
+        with_interval(str(ratio), ratio.value) if ratio else number(None),
         _f1(each.shipped),
         _f1(each.here),
         number(each.memory_bytes / 1e6 if each.memory_bytes is not None else None),
@@ -70,10 +69,8 @@ def _ms(each: Candidate, tokens: int) -> Cell:
 
 
 def _f1(f1: F1 | None) -> Cell:
-    """The figure, and below it the difference to the baseline's."""
-    if f1 is None:
-        return number(None)
-    return with_interval(f"{f1.value:.1f}", f1.difference.spelt() if f1.difference else "", f1.value)
+    """A dash where it is not known."""
+    return f1_cell(f1.value, f1.interval, f1.difference) if f1 else number(None)
 
 
 def chart(search: Search) -> go.Figure | None:

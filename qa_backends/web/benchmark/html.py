@@ -5,15 +5,18 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from qa_backends.asking.comparison import quality_beside
+from qa_backends.measure.quality.datasets import TITLES
 from qa_backends.measure.timing.statistics import UNSTABLE_ABOVE
 from qa_backends.web.shared.html import engine_of, ran_in_full, running
 from qa_backends.web.shared.palette import title_of
-from qa_backends.web.shared.tables import Cell, Column, number, table_of, text, with_interval
+from qa_backends.web.shared.tables import Cell, Column, f1_cell, number, table_of, text, with_interval
 from qa_backends.web.shared.wording import count, device_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from qa_backends.asking.comparison import KnownQuality
     from qa_backends.measure.benchmark.compare import Change
     from qa_backends.measure.benchmark.sweep import Sweep
     from qa_backends.measure.results.records import AloneRecord, Benchmark, BenchmarkRecord
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
 HEAD = (
     Column("backend", number=False), Column("tokens"), Column("batch"), Column("p50,", "ms"), Column("p90,", "ms"),
     Column("first run,", "ms"), Column("speed,", "questions/s"), Column("runs"), Column("against baseline"),
-    Column("F1,", "%"), Column("same as baseline,", "%"), Column("what ran", number=False),
+    *(Column(f"F1, {title},", "%") for title in TITLES.values()), Column("same as baseline, SQuAD,", "%"),
+    Column("what ran", number=False),
 )  # fmt: skip
 CHANGE_HEAD = (
     Column("backend", number=False), Column("tokens"), Column("batch"), Column("then,", "ms"), Column("now,", "ms"),
@@ -53,8 +57,8 @@ def caption(benchmark: Benchmark, whose: str) -> str:
     differ = sum(each.differs for each in benchmark.alone)
     off = f": {differ} of {len(benchmark.alone)} differ by more than {100 * UNSTABLE_ABOVE:.0f} %" if differ else ""
     check = f"<details><summary>Alone, and beside the others{off}</summary><ul>{alone}</ul></details>" if alone else ""
-    of = "".join(f" {each}." for each in dict.fromkeys(_measured_on(each) for each in benchmark.rows) if each)
-    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.{escape(of)}</p>{check}</div>'
+    of = escape(_measured_on(benchmark.rows))
+    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.{of}</p>{check}</div>'
 
 
 def _by_how_much(record: AloneRecord) -> str:
@@ -64,24 +68,29 @@ def _by_how_much(record: AloneRecord) -> str:
     return f" ({100 * abs(record.ratio - 1):.0f} % {'longer' if record.ratio > 1 else 'less'})"
 
 
-def _measured_on(record: BenchmarkRecord) -> str:
-    """On what questions, and on which device where it was another, the record's F1 was measured."""
-    if (found := record.quality) is None:
-        return ""
-    elsewhere = "" if found.device == record.device else f", on the {device_title(found.device)}"
-    return f"F1, and how often answers are the same, over {found.n:,} questions of {found.data}{elsewhere}"
+def _measured_on(records: Sequence[BenchmarkRecord]) -> str:
+    """On what questions, and on which device where it was another, F1 was measured, as a sentence behind a space."""
+    sets = dict.fromkeys(
+        f"{count(known.n, 'question')} of {known.title}"
+        f"{'' if known.device == each.device else f', on the {device_title(known.device)}'}"
+        for each, found in zip(records, quality_beside(records), strict=True)
+        for known in found
+    )
+    said = "with 95 % intervals; below, the difference to the baseline's of the same questions"
+    return f" F1 over {'; '.join(sets)}; {said}." if sets else ""
 
 
 def table(records: Sequence[BenchmarkRecord]) -> str:
     """Every record: what ran, how many runs, the interval against the baseline, and whether it was unstable."""
     if not records:
         return ""
-    shown = table_of("benchmark", "Everything that was measured", "measurement", HEAD, list(map(_cells, records)))
+    rows = list(map(_cells, records, quality_beside(records)))
+    shown = table_of("benchmark", "Everything that was measured", "measurement", HEAD, rows)
     return shown + ran_in_full(records)
 
 
-def _cells(record: BenchmarkRecord) -> list[Cell]:
-    quality = record.quality
+def _cells(record: BenchmarkRecord, quality: Sequence[KnownQuality]) -> list[Cell]:
+    known = {each.title: each for each in quality}
     return [
         text(title_of(record.name, record.device)),
         _tokens(record),
@@ -92,8 +101,8 @@ def _cells(record: BenchmarkRecord) -> list[Cell]:
         number(record.questions_per_second, 1),
         Cell(f"{record.runs:,}{' <em>unstable</em>' if record.unstable else ''}", record.runs),
         _ratio(record.against_baseline.ratio if record.against_baseline else None),
-        number(quality.f1 if quality else None, 1),
-        number(quality.agreement if quality else None, 1),
+        *(_f1(known.get(title)) for title in TITLES.values()),
+        number(record.quality.agreement if record.quality else None, 1),
         text(engine_of(record.ran)),
     ]
 
@@ -102,12 +111,14 @@ def _tokens(record: BenchmarkRecord) -> Cell:
     return number(record.tokens) if record.tokens is not None else text(f"mixed, {record.order}")
 
 
+def _f1(known: KnownQuality | None) -> Cell:
+    """A dash where it is not known."""
+    return f1_cell(known.f1, known.f1_interval, known.f1_difference) if known else number(None)
+
+
 def _ratio(ratio: Ratio | None) -> Cell:
     """The ratio, or that it is a tie, with its interval; a dash where there is none to make."""
-    if ratio is None:
-        return number(None)
-    figure, interval = str(ratio).split(" ", 1)
-    return with_interval(figure, interval, ratio.value)
+    return with_interval(str(ratio), ratio.value) if ratio else number(None)
 
 
 def compared(then: Benchmark, found: Sequence[Change], name: str) -> str:

@@ -11,6 +11,8 @@ from qa_backends.web.shared.wording import count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from qa_backends.measure.timing.statistics import Difference, Interval
+
 NONE = "–"
 """What stands where there is no value; such rows come last, whichever way the column is sorted."""
 
@@ -42,9 +44,16 @@ def number(value: float | None, digits: int = 0) -> Cell:
     return Cell(NONE if value is None else f"{value:,.{digits}f}", value)
 
 
-def with_interval(figure: str, interval: str, value: float | None) -> Cell:
-    """A figure, and its interval in small on the next line."""
-    return Cell(f"{escape(figure)} <small>{escape(interval)}</small>", value)
+def with_interval(said: str, value: float, *below: str) -> Cell:
+    """A figure and its interval, as in "70.8 [70.0–71.6]": the interval, and what is said below, each in small on a
+    line of its own."""
+    figure, *small = *said.split(" ", 1), *below
+    return Cell(" ".join([escape(figure), *(f"<small>{escape(each)}</small>" for each in small)]), value)
+
+
+def f1_cell(f1: float, interval: Interval, difference: Difference | None) -> Cell:
+    """F1 in percent with its interval and, below, the paired difference to the baseline's with its own."""
+    return with_interval(interval.around(f1), f1, *([difference.spelt()] if difference else []))
 
 
 def table_of(name: str, title: str, what: str, head: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> str:

@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from measure.invented import benchmark_record
 from web.rows import RATIO, ROWS, row
 
+from qa_backends.asking.comparison import quality_beside
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
 from qa_backends.measure.results.shipped import shipped_benchmark
 from qa_backends.measure.timing.statistics import Interval
@@ -112,7 +113,8 @@ def test_the_steps_say_size_f1_and_both_ratios() -> None:
     assert figure is not None
     assert [each.x[0] for each in figure.data] == [18.0, 9.0, 8.0]
     first, second, third = said(figure)
-    assert "Baseline" in first and "18.0 ms · 45.0 MB · F1 68.5" in first and "measured against" in first
+    assert "Baseline" in first and "18.0 ms · 45.0 MB<br>" in first and "measured against" in first
+    assert "<br>F1, SQuAD: 68.5 [67.7–69.3], −0.3 [−0.8 to +0.2]" in first
     assert f"{RATIO.ratio} to the baseline" in second and "step before" not in second
     assert "to the step before" in third
     alone = charts.ladder([each for each in ROWS if each.name != "pruned"], 128)
@@ -124,6 +126,19 @@ def test_the_steps_say_size_f1_and_both_ratios() -> None:
     assert at_32 is not None and [each.x[0] for each in at_32.data] == [8.0, 4.0], "a reference is no step"
 
 
+def test_the_steps_say_f1_on_every_set_with_interval_and_difference() -> None:
+    records = [each for each in shipped_rows("pruned-deep") if each.tokens == 128]
+    (shown,) = said(charts.ladder(records, 128))
+    (known,) = quality_beside(records)
+    lines_of_f1 = [each for each in shown.split("<br>") if each.startswith("F1, ")]
+    assert [each.split(":")[0] for each in lines_of_f1] == ["F1, SQuAD", "F1, other texts", "F1, everyday texts"]
+    for line, each in zip(lines_of_f1, known, strict=True):
+        assert each.f1_difference is not None
+        assert line.endswith(f": {each.f1_interval.around(each.f1)}, {each.f1_difference.spelt()}")
+    without = charts.ladder([replace(each, quality=None, shapes=None) for each in records], 128)
+    assert "F1" not in said(without)[0] + without.layout.title.text, "of a model whose quality nobody measured"
+
+
 def test_quality_and_parts_follow_the_length_that_is_chosen() -> None:
     quality, parts = charts.quality(ROWS, 32), charts.parts(ROWS, 32)
     assert quality is not None and parts is not None
@@ -131,7 +146,7 @@ def test_quality_and_parts_follow_the_length_that_is_chosen() -> None:
         "Pruned": (4.0, 68.5), "Baseline": (8.0, 68.5),
     }  # fmt: skip
     assert "frontier" not in lines(quality), "the baseline is slower and no better, so one dot is all there is of it"
-    assert "11,873 questions of dev" in quality.layout.title.text.replace("<br>", " ")
+    assert "11,873 questions of SQuAD," in quality.layout.title.text.replace("<br>", " ")
     baseline = [each.x[0] for each in parts.data if each.name == "Baseline"]
     assert baseline == pytest.approx([100 * 0.1 / 8, 100 * 7.7 / 8, 100 * 0.2 / 8])
     assert "tokenise 1 % · model 96 % · decode 2 %" in said(parts)[0]

@@ -6,9 +6,11 @@ import statistics
 from functools import partial
 from typing import TYPE_CHECKING
 
+from qa_backends.asking.comparison import quality_beside
 from qa_backends.catalog import BASELINE
 from qa_backends.measure.benchmark.contestants import ARRIVAL, AS_ASKED, EQUAL, ORDERS, SINGLY, SORTED
 from qa_backends.measure.benchmark.plan import MIXED_BATCH, REFERENCES, nearest_length
+from qa_backends.measure.quality.datasets import title_of_file
 from qa_backends.web.benchmark.bars import Bars, Part
 from qa_backends.web.benchmark.bars import chart as bar_chart
 from qa_backends.web.benchmark.dots import Dot
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
+    from qa_backends.asking.comparison import KnownQuality
     from qa_backends.measure.benchmark.plan import BenchmarkPlan
     from qa_backends.measure.results.records import BenchmarkRecord as Record
 
@@ -160,17 +163,25 @@ def _against_batch(
 
 
 def ladder(records: Sequence[Record], at: int, height: float = 0) -> go.Figure | None:
-    """One bar a step of optimisation: latency, size and F1, against the baseline and against the step before."""
+    """One bar a step of optimisation: latency and size, against the baseline and against the step before, and F1 on
+    each data set."""
     steps = [record for record in _single(records, at) if record.name not in REFERENCES]
     if not steps:
         return None
+    quality = quality_beside(steps)
     rows = [
-        Bars(_title(record), record.name, (step_facts(record), *_ratios(record, above)),
+        Bars(_title(record), record.name, (step_facts(record), *_ratios(record, above), *map(_f1, known)),
              ((Part(record.p50_ms, 1.0, milliseconds(record.p50_ms)),),))
-        for above, record in zip([None, *steps], steps, strict=False)
+        for above, record, known in zip([None, *steps], steps, quality, strict=False)
     ]  # fmt: skip
     most = 1.02 * max(record.p50_ms for record in steps)
-    return bar_chart(f"Step by step, at {at} tokens", "", rows, most=most, unit=" ms", height=height)
+    said = "F1 with its 95 % interval, and the difference to the baseline's" if any(quality) else ""
+    return bar_chart(f"Step by step, at {at} tokens", said, rows, most=most, unit=" ms", height=height)
+
+
+def _f1(known: KnownQuality) -> str:
+    """On one data set, a line that fits a phone."""
+    return f"F1, {plain(known.title)}: {known.said_in_full}"
 
 
 def _ratios(record: Record, above: Record | None) -> list[str]:
@@ -249,10 +260,11 @@ def quality(records: Sequence[Record], at: int) -> go.Figure | None:
     known = [record for record in _single(records, at) if record.quality]
     if not known:
         return None
-    (data, n), *_ = dict.fromkeys((record.quality.data, record.quality.n) for record in known if record.quality)
+    (file, n), *_ = dict.fromkeys((record.quality.data, record.quality.n) for record in known if record.quality)
     dots = [Dot(_title(record), record.name, record.p50_ms, record.quality.f1, record.quality.f1_interval, size(record))
             for record in known if record.quality]  # fmt: skip
-    said = f"{n:,} questions of {plain(data)}, 95 % intervals; up and to the left is better; line: the frontier"
+    data = plain(title_of_file(file))
+    said = f"{n:,} questions of {data}, 95 % intervals; up and to the left is better; line: the frontier"
     return dot_chart(f"F1 against latency, at {at} tokens", said, dots)
 
 

@@ -52,6 +52,5 @@ def size(record: BenchmarkRecord) -> str:
 
 
 def step_facts(record: BenchmarkRecord) -> str:
-    """A step of the ladder by itself: latency, size, F1."""
-    quality = f" · F1 {record.quality.f1:.1f}" if record.quality else ""
-    return f"{milliseconds(record.p50_ms)} · {size(record)}{quality}"
+    """A step of the ladder by itself: latency and size."""
+    return f"{milliseconds(record.p50_ms)} · {size(record)}"

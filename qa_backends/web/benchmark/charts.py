@@ -41,7 +41,8 @@ SYMBOLS = {"cpu": "circle", "cuda": "diamond"}
 
 
 def drawn(records: Sequence[Record], at: int, *, log: bool) -> list[go.Figure | None]:
-    """All charts, in their order on the page. Two that stand side by side are as high as each other."""
+    """All charts, in their order on the page. Two that stand side by side are as high as each other,
+    as far as they can be."""
     draw: list[Callable[[float], go.Figure | None]] = [
         partial(_higher, latency(records, log=log)),
         partial(ladder, records, at),
@@ -60,9 +61,9 @@ def drawn(records: Sequence[Record], at: int, *, log: bool) -> list[go.Figure | 
 
 
 def _higher(figure: go.Figure | None, height: float) -> go.Figure | None:
-    """The figure as high as that, unless it would lose its shape."""
-    if figure is not None and figure.layout.height < height <= MOST_STRETCHED * figure.layout.height:
-        figure.update_layout(height=height)
+    """The figure as high as that, as far as it keeps its shape."""
+    if figure is not None and figure.layout.height < height:
+        figure.update_layout(height=min(height, MOST_STRETCHED * figure.layout.height))
     return figure
 
 

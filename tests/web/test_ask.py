@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qs
@@ -79,10 +80,19 @@ def test_a_gain_is_not_said_in_amber_however_few_questions_show_it() -> None:
     assert (chip.text, chip.tone) == ("F1 on other texts: +1.6 [−2.4 to +5.5]", "plain")
 
 
-def test_each_row_holds_f1_and_agreement_on_both_sets() -> None:
-    baseline, fast = drawn.result(view(BASE, FAST)).split('<li class="qa-lane">')[1:]
-    assert "70.0" in baseline and "62.0" in baseline and "agrees" not in baseline
-    assert "69.3" in fast and "agrees 82 %" in fast and "60.0" in fast and "agrees 77 %" in fast
+def test_each_row_holds_f1_with_its_interval_and_agreement_on_both_sets() -> None:
+    shown = drawn.result(view(BASE, FAST))
+    baseline, fast = (
+        [re.sub("<[^>]*>", "", cell) for cell in re.findall(r'<div class="qa-f1".*?</div>', lane)]
+        for lane in shown.split('<li class="qa-lane">')[1:]
+    )
+    assert baseline == ["F1, SQuAD 70.0 [69.2–70.8]", "F1, other texts 62.0 [56.0–68.0]"]
+    assert fast == ["F1, SQuAD 69.3 [69.2–70.8] agrees 82 %", "F1, other texts 60.0 [56.0–68.0] agrees 77 %"]
+    assert "differences are told under “what ran”" in shown, "where a phone has no room for intervals"
+    what_ran = shown.rpartition("<summary>what ran</summary>")[2]
+    assert "F1 on SQuAD: 69.3 [69.2–70.8], against the baseline −0.7 [−1.1 to −0.3], 11,873 questions." in what_ran
+    unknown = drawn.result(view(replace(BASE, quality=()), replace(FAST, quality=())))
+    assert "F1:" not in unknown, "of a model whose quality nobody measured"
 
 
 def test_the_wait_for_others_is_drawn_beside_the_bar_and_not_in_it() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from qa_backends import catalog
+from qa_backends.asking.comparison import known_quality
 from qa_backends.catalog import Backend, Family, backends
 from qa_backends.checkpoints.sources import Source
 from qa_backends.measure.results.records import LeftOut
@@ -47,6 +48,14 @@ def test_a_family_offers_only_what_it_has() -> None:
     assert labels["baseline-deepspeed-fp16"].startswith("Baseline, DeepSpeed, FP16\nUntested; unavailable: needs ")
     assert preselected("small") == ["baseline", "baseline-ort-fp16"]
     assert preselected("minilm", among=["pruned", "rm -rf"]) == ["pruned"]
+
+
+def test_a_label_says_f1_on_every_set_with_its_interval() -> None:
+    label = next(label for label, name in backend_choices("minilm") if name == "pruned-deep")
+    said = label.replace("\N{NO-BREAK SPACE}", " ").replace("\N{WORD JOINER}", "")  # which keep it on one line
+    known = known_quality(*catalog.resolve("minilm/pruned-deep"), "cpu")
+    assert said.endswith("F1 " + ", ".join(f"{each.f1_interval.around(each.f1)} on {each.title}" for each in known))
+    assert len(known) == 3
 
 
 def test_a_name_from_somebodys_file_is_its_own_title() -> None:

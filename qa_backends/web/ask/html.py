@@ -15,7 +15,7 @@ from qa_backends.web.shared.wording import count, device_title, milliseconds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qa_backends.asking.comparison import Card, Comparison
+    from qa_backends.asking.comparison import Card, Comparison, KnownQuality
 
 EXCERPT_CHARS = 500
 """Of a long text, so much is shown on either side of a marked answer."""
@@ -52,7 +52,7 @@ def result(view: Comparison, race: int = 0, *, note: str = "") -> str:
         f'<header><h2 dir="auto">“{escape(view.question)}”</h2>'
         f"{status if view.status else facts}</header>{_headline(verdict)}"
         f'<div class="qa-lane qa-heads" aria-hidden="true">{_heads(sets)}</div><ol class="qa-race">{rows}</ol>'
-        f'{_trap(view)}<p class="qa-soft">{notice}Bars: {_parts_named(view)}.{pace}</p></section>'
+        f'{_trap(view)}<p class="qa-soft">{notice}Bars: {_parts_named(view)}.{pace}{_where_f1(sets)}</p></section>'
     )
 
 
@@ -65,6 +65,10 @@ def _heads(sets: Sequence[str]) -> str:
     """What the columns of a row are, for those who see them; each cell says it too."""
     named = ("backend", "answer", "time", "speed", *(f"F1, {each}" for each in sets))
     return "".join(f"<span>{escape(each)}</span>" for each in named)
+
+
+def _where_f1(sets: Sequence[str]) -> str:
+    return " F1: intervals and differences are told under “what ran”." if sets else ""
 
 
 def _parts_named(view: Comparison) -> str:
@@ -186,14 +190,25 @@ def _ratio(card: Card, view: Comparison) -> str:
 
 
 def _known(card: Card, title: str, device: str) -> str:
-    """F1 on one data set and the share of equal answers, with the device where it was measured on another."""
+    """F1 on one data set with its interval, and the share of equal answers, with the device where it was measured on
+    another; on a phone the intervals are left to what ran."""
     known = next((each for each in card.quality if each.title == title), None)
     if known is None:
         return '<div class="qa-f1"></div>'
     elsewhere = "" if known.device == device else f", on the {device_title(known.device)}"
     agrees = "" if known.agreement is None else f" <span>agrees {known.agreement:.0f} %</span>"
     said = f'<span class="qa-unseen"><span class="qa-unseen">F1, </span>{escape(title)} </span>'
-    return f'<div class="qa-f1"><b>{said}{known.f1:.1f}</b>{escape(elsewhere)}{agrees}</div>'
+    figure, interval = known.said.split(" ", 1)
+    return (
+        f'<div class="qa-f1" title="{escape(_in_full(known), quote=True)}"><b>{said}{figure}</b>{escape(elsewhere)}'
+        f" <span>{interval}</span>{agrees}</div>"
+    )
+
+
+def _in_full(known: KnownQuality) -> str:
+    """F1 on one data set with all that is known of it."""
+    against = f", against the baseline {known.f1_difference.spelt()}" if known.f1_difference else ""
+    return f"F1 on {known.title}: {known.said}{against}, {known.n:,} questions."
 
 
 def _what_ran(card: Card) -> str:
@@ -201,11 +216,7 @@ def _what_ran(card: Card) -> str:
     against = f"; against the baseline {card.speed_up}" if card.speed_up else ""
     wait = f"; waited {milliseconds(card.wait_ms)} for its turn" if card.wait_ms >= 1 else ""
     timed = f"median of {count(card.runs, 'run')}" if card.runs else "one reading, after one run to warm up"
-    known = "".join(
-        f" F1 on {each.title}: {each.f1:.1f} [{each.f1_interval.low:.1f} to {each.f1_interval.high:.1f}], "
-        f"{each.n:,} questions."
-        for each in card.quality
-    )
+    known = "".join(f" {_in_full(each)}" for each in card.quality)
     memory = f"; it takes {card.memory_bytes / 1e6:,.0f} MB of memory" if card.memory_bytes is not None else ""
     loaded = f" Loading it took {milliseconds(card.load_ms)}{memory}." if card.load_ms is not None else ""
     built = f" Building it, once, took {milliseconds(card.build_ms)}." if card.build_ms else ""

@@ -11,7 +11,7 @@ from qa_backends import catalog
 from qa_backends.asking.comparison import known_quality
 from qa_backends.limits import DEVICE_TITLES, devices
 from qa_backends.measure.results.shipped import preselection, shipped_benchmark, tested
-from qa_backends.web.shared.wording import size
+from qa_backends.web.shared.wording import size, unbroken
 
 if TYPE_CHECKING:
     from qa_backends.catalog import Backend, Family
@@ -36,11 +36,11 @@ def _explained(of: Family, each: Backend) -> tuple[str, str, str]:
 
 
 def _costs(of: Family, each: Backend) -> list[str]:
-    """What ships of the backend's size and of its F1 on each data set."""
+    """What ships of the backend's size and of its F1 on each data set, with the interval."""
     benchmark = shipped_benchmark()
     rows = benchmark.rows if benchmark else ()
     file = next((row for row in rows if row.backend == f"{of.name}/{each.name}" and row.bytes), None)
-    f1 = ", ".join(f"{known.f1:.1f} on {known.title}" for known in known_quality(of, each, "cpu"))
+    f1 = ", ".join(f"{unbroken(known.said)} on {known.title}" for known in known_quality(of, each, "cpu"))
     return ([f"{size(file)} on disk"] if file else []) + ([f"F1 {f1}"] if f1 else [])
 
 

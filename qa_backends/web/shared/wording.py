@@ -35,6 +35,11 @@ def count(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
+def unbroken(figure: str) -> str:
+    """A figure with its interval that stays on one line, also where that wraps at a dash."""
+    return figure.replace(" ", "\N{NO-BREAK SPACE}").replace("–", "\N{WORD JOINER}–\N{WORD JOINER}")
+
+
 def device_title(device: str) -> str:
     """As people call it; what a file calls otherwise is said as it stands."""
     return DEVICE_TITLES.get(device, device)

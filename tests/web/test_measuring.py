@@ -15,6 +15,8 @@ from qa_backends.measure.benchmark.plan import BenchmarkPlan
 from qa_backends.measure.benchmark.sweep import Sweep
 from qa_backends.measure.quality.evaluation import Differing
 from qa_backends.measure.quality.scoring import score
+from qa_backends.measure.recommend.search import F1, Candidate, Search
+from qa_backends.measure.recommend.wish import Wish
 from qa_backends.measure.results.records import (
     AloneRecord,
     Benchmark,
@@ -22,9 +24,10 @@ from qa_backends.measure.results.records import (
 )
 from qa_backends.measure.results.shipped import shipped_quality
 from qa_backends.measure.timing.machine import Machine
-from qa_backends.measure.timing.statistics import Ratio
+from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
 from qa_backends.squad import GoldAnswer, Question
 from qa_backends.web.accuracy import html as accuracy_html
+from qa_backends.web.benchmark import found as found_html
 from qa_backends.web.benchmark import html
 from qa_backends.web.shared.wording import seconds_left
 
@@ -68,6 +71,25 @@ def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference_and_so
         assert said == f"{each.f1_interval.around(each.f1)} {each.f1_difference.spelt()}"
         assert f'data-value="{each.f1}"' in table, "sorted by the figure"
     assert unknown[9:12] == ["–"] * 3, "it is not known of which weights these times are"
+
+
+def test_what_a_search_found_says_f1_on_every_set_with_interval_and_difference() -> None:
+    squad, own, everyday = (
+        F1(data, n, value, Interval(value - 1, value + 1), Difference(-0.5, -0.9, -0.1), whole=True)
+        for data, n, value in (("squad-v2-dev", 11_873, 70.0), ("own", 294, 78.0), ("everyday", 408, 62.0))
+    )
+    here = replace(own, n=40, value=75.0, interval=Interval(61.0, 85.0), whole=False)
+    wish = Wish("minilm", lengths=(32,))
+    every = Candidate("pruned", "Pruned", shipped=squad, shipped_besides=(own, everyday))
+    found = Search(wish, MACHINE, [every, replace(every, here=here), Candidate("pruned-ort", "Unknown")])
+    told, told_here, unknown = (line[3:6] for line in cells(found_html.table(found)))
+    difference = " −0.5 [−0.9 to −0.1]"
+    assert told == [f"{each}{difference}" for each in ("70.0 [69.0–71.0]", "78.0 [77.0–79.0]", "62.0 [61.0–63.0]")]
+    assert told_here == [told[0], f"75.0 [61.0–85.0]{difference}", told[2]], (
+        "what was found on this machine comes first"
+    )
+    assert unknown == ["–"] * 3
+    assert every.known_f1 == [squad], "it is judged by SQuAD, and by what was found here"
 
 
 def test_a_figure_of_other_weights_stands_without_those_that_ship() -> None:

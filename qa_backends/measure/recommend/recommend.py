@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends import catalog
 from qa_backends.errors import QAError
-from qa_backends.measure.quality.datasets import SQUAD_V2_DEV
+from qa_backends.measure.quality.datasets import SQUAD_V2_DEV, TITLES
 from qa_backends.measure.recommend.answers import AnswerCheck
 from qa_backends.measure.recommend.race import HEATS, Race, unload_but
 from qa_backends.measure.recommend.search import F1, Candidate, Search
@@ -24,6 +24,7 @@ from qa_backends.progress import Cancelled, Progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from qa_backends.catalog import Backend
     from qa_backends.measure.recommend.wish import Wish
     from qa_backends.runtime import Runtime
 
@@ -96,15 +97,22 @@ class _Searching:
     def _look_up(self, candidate: Candidate) -> None:
         """Whether it can run here, has run anywhere, and loses no more than wished by what ships."""
         backend = catalog.backend(candidate.name)
-        known = shipped_quality(self._wish.of, backend, self._wish.device)
-        if known and (known.f1_difference or backend.name == catalog.BASELINE):
-            candidate.shipped = F1(SQUAD_V2_DEV, known.n, known.f1, known.f1_interval, known.f1_difference, whole=True)
+        known = {data: f1 for data in TITLES if (f1 := self._shipped(backend, data))}
+        candidate.shipped = known.pop(SQUAD_V2_DEV, None)
+        candidate.shipped_besides = tuple(known.values())
         if refusal := catalog.unavailable(backend, self._wish.device):
             candidate.out = str(refusal)
         elif not tested(backend):
             candidate.out = "It is untested: no result that ships comes from it."
         else:
             self._judge(candidate)
+
+    def _shipped(self, backend: Backend, data: str) -> F1 | None:
+        """What ships of its F1 on the data set; of all but the baseline, only beside the baseline's."""
+        known = shipped_quality(self._wish.of, backend, self._wish.device, data)
+        if known is None or (known.f1_difference is None and backend.name != catalog.BASELINE):
+            return None
+        return F1(data, known.n, known.f1, known.f1_interval, known.f1_difference, whole=True)
 
     def _judge(self, candidate: Candidate) -> None:
         """Puts it out where it loses more than wished."""

@@ -45,8 +45,9 @@ class F1:
 class Candidate:
     """A backend that was looked at, and what is known of it so far.
 
-    ``shipped`` is its F1 on SQuAD as it ships with the project; ``here`` is that on the app's own questions on this
-    machine, of which ``agreement``, in percent, are answered as by the same weights in PyTorch. ``ms``, by length, are
+    ``shipped`` is its F1 on SQuAD as it ships with the project, ``shipped_besides`` that on the other sets, which is
+    told and judges nothing; ``here`` is that on the app's own questions on this machine, of which ``agreement``, in
+    percent, are answered as by the same weights in PyTorch. ``ms``, by length, are
     medians of ``turns``, or the better of two first readings where it took no turns. ``speed_up`` is against
     transformers' pipeline; ``behind`` says how many times as slow it is as the fastest, by the last heat that it took
     part in, or of those as fast as the advised one. ``memory_bytes`` and ``load_ms`` are as in ``runtime.cost``.
@@ -57,6 +58,7 @@ class Candidate:
     title: str
     shipped: F1 | None = None
     here: F1 | None = None
+    shipped_besides: tuple[F1, ...] = ()
     agreement: float | None = None
     ms: dict[int, float] = field(default_factory=dict)
     turns: int = 0
@@ -81,6 +83,10 @@ class Candidate:
     def known_f1(self) -> list[F1]:
         """What its quality is judged by: all of SQuAD dev where that ships, and the app's own questions, here."""
         return [each for each in (self.shipped, self.here) if each]
+
+    def f1_on(self, data: str) -> F1 | None:
+        """What was found here; where nothing was, what ships."""
+        return next((f1 for f1 in (*self.known_f1[::-1], *self.shipped_besides) if f1.data == data), None)
 
     @property
     def whole_ms(self) -> float:

@@ -40,8 +40,8 @@ def table(search: Search) -> str:
     lengths = search.wish.lengths
     head = (
         Column("backend", number=False), *(Column(f"{tokens} tokens,", "ms") for tokens in lengths),
-        Column("against pipeline"), Column("F1, SQuAD"), Column("F1, other texts"), Column("loaded,", "MB"),
-        Column("loading,", "s"), Column("standing", number=False),
+        Column("against pipeline"), *(Column(f"F1, {title},", "%") for title in TITLES.values()),
+        Column("loaded,", "MB"), Column("loading,", "s"), Column("standing", number=False),
     )  # fmt: skip
     name = "-".join(["fastest", *map(str, lengths)])  # a sort is kept by the table's name, and by the column's place
     return table_of(name, "Every backend that was looked at", "backend", head,
@@ -54,8 +54,7 @@ def _cells(search: Search, each: Candidate) -> list[Cell]:
         text(each.title),
         *(_ms(each, tokens) for tokens in search.wish.lengths),
         with_interval(str(ratio), ratio.value) if ratio else number(None),
-        _f1(each.shipped),
-        _f1(each.here),
+        *(_f1(each.f1_on(data)) for data in TITLES),
         number(each.memory_bytes / 1e6 if each.memory_bytes is not None else None),
         number(each.load_ms / 1000 if each.load_ms is not None else None, 1),
         text(search.standing(each)),

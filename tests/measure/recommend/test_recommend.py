@@ -85,8 +85,8 @@ def offer(add_engine: AddFile, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     real_quality, real_load, real_plain = shipped_quality, loading.load_measured, catalog.plain
     real_check = answers.AnswerCheck.check
 
-    def quality(family: Family, backend: Backend, device: str = "cpu") -> QualityRecord | None:
-        found = real_quality(family, replace(backend, engine="pytorch", options=()), device)
+    def quality(family: Family, backend: Backend, device: str, data: str) -> QualityRecord | None:
+        found = real_quality(family, replace(backend, engine="pytorch", options=()), device, data)
         if found is None or backend.engine != "paced":
             return found
         loss = LOSSES.get(backend.options[0][1], 0.5)

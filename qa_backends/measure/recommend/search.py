@@ -47,10 +47,10 @@ class Candidate:
 
     ``shipped`` is its F1 on SQuAD as it ships with the project, ``shipped_besides`` that on the other sets, which is
     told and judges nothing; ``here`` is that on the app's own questions on this machine, of which ``agreement``, in
-    percent, are answered as by the same weights in PyTorch. ``ms``, by length, are
-    medians of ``turns``, or the better of two first readings where it took no turns. ``speed_up`` is against
-    transformers' pipeline; ``behind`` says how many times as slow it is as the fastest, by the last heat that it took
-    part in, or of those as fast as the advised one. ``memory_bytes`` and ``load_ms`` are as in ``runtime.cost``.
+    percent, are answered as by the same weights in PyTorch. ``ms``, by length, are medians of ``turns``, or the better
+    of two first readings where it took no turns. ``speed_up`` is against transformers' pipeline; ``behind`` says how
+    many times as slow it is as the fastest, by the last heat that it took part in, or of those as fast as the advised
+    one. ``memory_bytes`` and ``load_ms`` are as in ``runtime.cost``.
     ``out`` says why it is out, ``slower_than`` because of whom, where it is out for its pace.
     """
 

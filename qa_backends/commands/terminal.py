@@ -35,6 +35,8 @@ WIDTH_OF_A_FILE = 120
 """Columns of a table that goes to a file or a pipe, which has no width of its own."""
 LINE_EVERY_S = 20.0
 """How often a line of progress comes where there is no bar."""
+PACE_OVER_S = 600.0
+"""Time left is told by the pace of so many seconds; it takes two steps within them."""
 errors = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 console = Console(
     highlight=False, markup=False, emoji=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_OF_A_FILE
@@ -123,7 +125,8 @@ def check_writable(*files: Path | None) -> None:
 def bar(what: str, total: int | None) -> Iterator[Any]:
     """A progress bar on stderr; gives the function that sets how much is done, with a note, and of how much.
 
-    A file or a pipe cannot redraw a bar; there, a line of the same content comes now and then.
+    Where less is done than was, another part of the work has begun, whose time is its own. A file or a pipe cannot
+    redraw a bar; there, a line of the same content comes now and then.
     """
     note, left = drawn.TextColumn("{task.fields[note]}", markup=False), drawn.TimeRemainingColumn()
     columns = (
@@ -134,12 +137,14 @@ def bar(what: str, total: int | None) -> Iterator[Any]:
         note,
     )
     redrawn = errors.is_terminal
-    with drawn.Progress(*columns, console=errors, disable=not redrawn) as progress:
+    with drawn.Progress(*columns, console=errors, disable=not redrawn, speed_estimate_period=PACE_OVER_S) as progress:
         task = progress.add_task(what, total=total, note="")
         last_line = time.monotonic()
 
         def advance(done: float, note: str = "", of: int | None = total) -> None:
             nonlocal last_line
+            if done < progress.tasks[0].completed:
+                progress.reset(task)  # which also takes back that it was finished
             progress.update(task, completed=done, note=note, total=of)
             if not redrawn and time.monotonic() - last_line >= LINE_EVERY_S:
                 last_line = time.monotonic()

@@ -286,7 +286,7 @@ def _steps() -> Iterator[OnStep]:
     """Tells how far a training run is; its length is known once the first step is done."""
 
     def note(step: StepReport) -> str:
-        what = "the teacher's logits" if step.loss is None else f"loss {step.loss:.3f}"
+        what = step.doing if step.loss is None else f"loss {step.loss:.3f}"
         return f"{what}, {step.windows_per_second:.1f} windows a second"
 
     with bar("steps", None) as advance:

@@ -90,7 +90,7 @@ def cached(
             _keep(kept, teacher(batch), batch)
         windows += len(batch)
         now = time.monotonic()
-        on_step(StepReport(number, len(batches), None, windows / (now - started)))
+        on_step(StepReport(number, len(batches), None, windows / (now - started), "the teacher's logits"))
         if now - saved > SAVE_EVERY_S or number == len(batches):
             _write(file, kept, facts | {"done": str(number)})
             saved = now

@@ -37,13 +37,14 @@ LOSS_MEMORY = 0.98
 class StepReport:
     """What those who wait are told after a step: its number, of how many, and the smoothed loss.
 
-    The loss is ``None`` of a step that learns nothing: it computes a teacher's logits, to be kept.
+    The loss is ``None`` where nothing is learned, and ``doing`` then says what is done instead.
     """
 
     number: int
     of: int
     loss: float | None
     windows_per_second: float
+    doing: str = ""
 
 
 def begin(run: RunSettings) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
@@ -12,7 +14,7 @@ from qa_backends.training.cached import cached
 from qa_backends.training.data import hash_of, steps_of, stream
 from qa_backends.training.distil import Teacher
 from qa_backends.training.epochs import Epochs
-from qa_backends.training.loop import begin, train
+from qa_backends.training.loop import StepReport, begin, train
 from qa_backends.training.saved import claim
 
 if TYPE_CHECKING:
@@ -68,6 +70,16 @@ class Material:
         made = stream(self._epochs, self.tokenizer, max_tokens=run.max_tokens, seed=run.seed, steps=steps, skip=skip)
         return (batch.to(run.device) for batch in made)
 
+    def looked_at(self, steps: int, *, before: int, doing: str) -> Iterator[Batch]:
+        """The run's first ``steps`` batches, of which nothing is learned ``before`` the step of that number; after
+        each, those who wait are told what it is for, ``doing``."""
+        started, windows = time.monotonic(), 0
+        for number, batch in enumerate(self.batches(0, steps), start=1):
+            yield batch
+            windows += len(batch)
+            pace = windows / (time.monotonic() - started)
+            self._on_step(StepReport(before, self.steps, None, pace, f"{doing}, batch {number} of {steps}"))
+
     def train(
         self,
         parameters: dict[str, torch.nn.Parameter],
@@ -79,15 +91,19 @@ class Material:
         scores: dict[str, torch.nn.Parameter] | None = None,
     ) -> None:
         """Trains on the batches ``begins`` to ``end``, by default all, as the run's settings say: see ``loop.train``,
-        whose state goes to ``folder``, and which says what is raised."""
+        whose state goes to ``folder``, and which says what is raised. Steps are told as those of the whole run."""
         last = self.steps if end is None else end
+
+        def on_step(step: StepReport) -> None:
+            self._on_step(replace(step, number=begins + step.number, of=self.steps))
+
         train(
             parameters,
             loss_of,
             lambda skip: self.batches(begins + skip, last),
             self._run.recipe(last - begins),
             folder,
-            self._on_step,
+            on_step,
             scores=scores,
         )
 

@@ -169,7 +169,7 @@ class Pruning:
 
         if not (stage / "cut" / WEIGHTS).is_file():
             model = self._model(before)
-            self._cut(model, density)
+            self._cut(model, density, begins)
             save_model(model, stage / "cut", tokenizer_from=self.teacher, dtype=torch.float32)
         model = self._model(stage / "cut")
         torch.compiler.reset()  # the graph compiled for the last stage has other shapes
@@ -199,8 +199,9 @@ class Pruning:
 
         return loss_of
 
-    def _cut(self, model: PreTrainedModel, density: float) -> None:
-        heads, columns = self._importance(model)
+    def _cut(self, model: PreTrainedModel, density: float, step: int) -> None:
+        """Cuts the model down, before the run's step of that number."""
+        heads, columns = self._importance(model, step)
         if self._latency:
             cut_down(model, *choose_by_time(heads, columns, self._latency, density))
         else:
@@ -209,7 +210,7 @@ class Pruning:
         if not self._hidden_steps:  # which compare layer by layer
             drop_emptied(model)
 
-    def _importance(self, model: PreTrainedModel) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    def _importance(self, model: PreTrainedModel, step: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """Mean squared gradient of the loss by each gate: about twice what closing the gate would add to the loss."""
         import torch
 
@@ -220,7 +221,8 @@ class Pruning:
         for each in tensors:
             each.requires_grad_()
         logits_of = runner(model, self._run.device, self._run.precision, compiling=False)
-        for batch in self._material.batches(0, IMPORTANCE_BATCHES):
+        doing = "finding what matters least"
+        for batch in self._material.looked_at(IMPORTANCE_BATCHES, before=step, doing=doing):
             loss = self._teacher.loss(logits_of(batch), batch)
             found = torch.autograd.grad(loss, tensors, materialize_grads=True)  # some layers may have no gates left
             for total, gradient in zip(sums, found, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -102,6 +103,23 @@ def test_a_bar_shows_names_of_files_as_they_stand(
         advance(3, "[3 of {3}]")
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
     assert "set{1}[v2][/b].json" in shown and "[3 of {3}]" in shown
+
+
+def test_the_time_left_is_that_of_the_part_that_runs_however_long_a_step_takes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As of a teacher's logits, and then of the training that begins anew with as many steps."""
+    now = itertools.count(step=40.0)
+    console = Console(stderr=True, width=150, get_time=lambda: clock[-1])
+    clock = [next(now)]
+    monkeypatch.setattr("qa_backends.commands.terminal.LINE_EVERY_S", 0.0)
+    monkeypatch.setattr("qa_backends.commands.terminal.errors", console)
+    with bar("steps", None) as advance:
+        for done in (1, 2, 3, 4, 1, 2, 3, 4):
+            clock.append(next(now))
+            advance(done, of=4)
+    left = [line.split()[2] for line in capsys.readouterr().err.splitlines()]
+    assert left == ["-:--:--", "0:01:20", "0:00:40", "0:00:00"] * 2
 
 
 def test_bench_writes_raw_samples_that_give_its_medians(run: Run, tmp_path: Path) -> None:

@@ -83,7 +83,8 @@ def test_a_student_comes_to_compute_and_to_answer_as_the_teacher_does(teacher: P
     assert made == tmp_path / "run" / LOGITS / "model"
     student = load_model(made)
     assert student.config.num_hidden_layers == 2
-    hidden = [each.loss for each in steps[: steps[0].of] if each.loss is not None]
+    assert [each.number for each in steps] == list(range(1, steps[0].of + 1)), "one count for both of its parts"
+    hidden = [each.loss for each in steps[: steps[0].of // 2] if each.loss is not None]
     assert hidden[-1] < hidden[0]
     assert (tmp_path / "run" / HIDDEN / "model" / WEIGHTS).is_file()
     first = load_model(tmp_path / "run" / HIDDEN / "model")
@@ -111,7 +112,7 @@ def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(
 
     def stop(step: StepReport) -> None:
         done.append(step)
-        if len(done) == max(1, round(2 * step.of * at)):
+        if len(done) == max(1, round(step.of * at)):
             raise Stopped
 
     with pytest.raises(Stopped):

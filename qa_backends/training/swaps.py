@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from qa_backends.training.texts import sentences, words
+from qa_backends.training.texts import sentences, telling, words
 
 if TYPE_CHECKING:
     import random
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 SHARE_WHERE_NONE = 0.8
 """Of the swapped questions, in paragraphs about which nobody asked an unanswerable one."""
 RELATED = 0.5
-"""A sentence that holds this share of a question's other words may well answer it."""
-SHORTEST = 4
-"""Letters of the words that count for that: shorter ones are mostly articles, prepositions and question words."""
+"""A sentence that holds this share of a question's other telling words may well answer it."""
 STEM = 4
-"""Words that begin with the same letters, so many, count as one: "Estonia" and "Estonian"."""
+"""Words that begin with the same letters, so many, count as one: "Estonia" and "Estonian", "live" and "lived"."""
 
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _CAPITALISED = r"(?:(?:[A-Z]\.){2,}|[A-ZÀ-ÖØ-Þ]\w+(?:[-'’](?!s\b)\w+)*)"
@@ -96,7 +94,7 @@ def possible(question: Question) -> list[tuple[Entity, str]]:
 
     That is of the same kind, stands in the text, and shares no word with the question or its answers. As far as rules
     can tell, the text says nothing that answers the new question: no word of the entity stands in the answer's own
-    sentence, where it may share the answer, nor in one that holds half of the question's other words.
+    sentence, where it may share the answer, nor in a related one.
     """
     taken = _stems(" ".join([question.question, *(each.text for each in question.answers)]))
     others = [each for each in _named(question.context) if not _stems(each.text) & taken]
@@ -109,17 +107,34 @@ def possible(question: Question) -> list[tuple[Entity, str]]:
 
 
 def _related(question: Question, old: Entity) -> Iterable[str]:
-    """The sentences that hold an answer, or half of the question's words but for the old entity."""
-    rest = {each for each in words(question.question) - words(old.text) if len(each) >= SHORTEST}
-    for start, end in sentences(question.context):
-        sentence = question.context[start:end]
-        answers = any(each.start < end and each.start + len(each.text) > start for each in question.answers)
-        if answers or len(rest & words(sentence)) >= RELATED * len(rest):
+    """The sentences that hold an answer, half of the question's telling words but for the old entity, or one of those
+    of an answer's sentence but for the answer: it may say the same of another, as "signed in 1920" and "in 1921"."""
+    answering, others = _by_answer(question)
+    rest = _telling(question.question) - _stems(old.text)
+    said = _telling(" ".join(answering)) - _stems(" ".join([old.text, *(each.text for each in question.answers)]))
+    yield from answering
+    for sentence in others:
+        here = _telling(sentence)
+        if here & said or len(here & rest) >= RELATED * len(rest):
             yield sentence
+
+
+def _by_answer(question: Question) -> tuple[list[str], list[str]]:
+    """The text's sentences that hold a part of an answer, and the others."""
+    answering: list[str] = []
+    others: list[str] = []
+    for start, end in sentences(question.context):
+        answers = any(each.start < end and each.start + len(each.text) > start for each in question.answers)
+        (answering if answers else others).append(question.context[start:end])
+    return answering, others
 
 
 def _stems(text: str) -> set[str]:
     return {each[:STEM] for each in words(text)}
+
+
+def _telling(text: str) -> set[str]:
+    return {each[:STEM] for each in telling(text)}
 
 
 def _asked_about(question: Question) -> Iterable[Entity]:

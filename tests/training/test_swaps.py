@@ -59,6 +59,29 @@ def test_what_may_share_the_answer_is_never_put_in(question: str, answer: str, n
     assert found and never not in found
 
 
+@pytest.mark.parametrize(
+    ("text", "question", "answer", "safe"),
+    [
+        (
+            "The composer Chopin lived in Paris. The writer Sand lived in Nohant. A pupil came from Mr Gutmann.",
+            "Where did Chopin live?", "Paris", {"Mr Gutmann"},
+        ),
+        (
+            "In 1831 the team won three medals. It then won nine in 1842. A coach arrived in 1850.",
+            "How many medals did they win in 1831?", "three", {"1850"},
+        ),
+        (
+            "The treaty with Estonia was signed in 1920. The treaty with Latvia was signed in 1921. Kings visit Riga.",
+            "When did Russia make peace with Estonia?", "1920", {"Riga"},
+        ),
+    ],
+    ids=["a form of the question's verb", "a year", "no word of the question"],
+)  # fmt: skip
+def test_what_the_text_says_the_same_of_is_never_put_in(text: str, question: str, answer: str, safe: set[str]) -> None:
+    found = replacements(ask(question, answer, text=text))
+    assert found == safe, "what stands where nothing alike is said, and nothing else"
+
+
 def test_a_word_of_the_same_stem_is_no_other_entity() -> None:
     text = "Estonia joined in 2004. The Estonian parliament and Latvian friends cheered. Its neighbours waited."
     assert replacements(ask("When did Estonia join?", "2004", text=text)) == {"Latvian"}

@@ -28,11 +28,13 @@ def finish(
 
 def measure_held_out(made: Path, parts: Split, device: str, origins: Sequence[Path]) -> None:
     """Writes to the manifest what is fitted on the held-out articles, which they are, and what the checkpoint answers
-    of them, in percent, as recipes are compared: without the threshold of "no answer" that is fitted."""
+    of them, in percent, as recipes are compared: without the threshold of "no answer" that is fitted. One that was
+    asked of these articles before is left as it is: it may have been calibrated on more since."""
     from qa_backends.measure.results.records import HELD_OUT
     from qa_backends.training.provenance import add_to_manifest, seen_before
 
-    if not parts.articles:
+    before = read_manifest(made).settings.get("held_out", {}).get("articles", ())
+    if not parts.articles or tuple(before) == parts.articles:
         return
     of = catalog.family_of(made, "trained", "Just trained")
     found = fit(made, of, catalog.backend(catalog.BASELINE), device, parts, {HELD_OUT: parts.held_out}, origins)

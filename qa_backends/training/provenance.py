@@ -10,7 +10,7 @@ from qa_backends.checkpoints.architectures import architecture, architecture_of,
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.hub import fetch
 from qa_backends.checkpoints.load import load_model, read_config, save_model
-from qa_backends.checkpoints.manifest import NAME, file_hash, has_head, manifest_of, read_manifest
+from qa_backends.checkpoints.manifest import NAME, file_hash, has_head, known_manifest, manifest_of, read_manifest
 from qa_backends.checkpoints.sources import TOKENIZER, with_tokenizer
 from qa_backends.errors import InputError
 
@@ -123,9 +123,14 @@ def add_to_manifest(folder: Path, facts: dict[str, object], fitted: Fitted | Non
 
 
 def finish(folder: Path, *, step: str, parent: Path, settings: dict[str, object]) -> Path:
-    """Stores a trained checkpoint's weights as FP16 and writes its manifest; returns the folder."""
+    """Stores a trained checkpoint's weights as FP16 and writes its manifest; returns the folder.
+
+    Where the same command finished it before, its manifest stays: what was fitted and measured since stands there.
+    """
     import torch
 
     save_model(load_model(folder), folder, tokenizer_from=folder, dtype=torch.float16)
-    manifest_of(folder, step=step, parent=file_hash(weights_of(parent)), settings=settings).write(folder)
+    known = known_manifest(folder)
+    if known is None or known.files.get(WEIGHTS) != file_hash(folder / WEIGHTS):
+        manifest_of(folder, step=step, parent=file_hash(weights_of(parent)), settings=settings).write(folder)
     return folder

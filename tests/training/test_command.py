@@ -16,7 +16,7 @@ from qa_backends import catalog
 from qa_backends.catalog import Family
 from qa_backends.checkpoints import smaller
 from qa_backends.checkpoints.files import WEIGHTS
-from qa_backends.checkpoints.manifest import file_hash, fitted_of, manifest_of, read_manifest
+from qa_backends.checkpoints.manifest import Fitted, file_hash, fitted_of, manifest_of, read_manifest
 from qa_backends.checkpoints.sources import Source, make_ready
 from qa_backends.cli import main
 from qa_backends.commands.calibrating import calibrate
@@ -30,6 +30,7 @@ from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
 from qa_backends.squad import read_squad
+from qa_backends.training.provenance import add_to_manifest
 from qa_backends.training.settings import BF16, FP32, RunSettings
 
 if TYPE_CHECKING:
@@ -252,12 +253,19 @@ def test_a_soup_of_two_runs_is_asked_of_the_articles_that_both_held_out(
 ) -> None:
     asked = ("--passes", "1", "--hold-out", "2")
     first = train("finetune", "--from", str(encoder_of(tiny)), *asked, "--out", str(tmp_path / "first"))
-    second = train("finetune", "--from", first["folder"], *asked, "--out", str(tmp_path / "second"))
-    made = train("soup", second["folder"], first["folder"], "--hold-out", "2", "--out", str(tmp_path / "soup"))
+    again = ("finetune", "--from", first["folder"], *asked, "--out", str(tmp_path / "second"))
+    second = train(*again)
+    mean = ("soup", second["folder"], first["folder"], "--hold-out", "2", "--out", str(tmp_path / "soup"))
+    made = train(*mean)
     held_out = made["settings"]["held_out"]
     assert held_out["articles"] == second["settings"]["held_out"]["articles"] and not held_out["seen_before"]
     assert 0 <= held_out["f1"] <= 100 and made["settings"]["calibration"]
     assert made["settings"]["before"]["before"] == first["settings"]
+    for command, folder in ((again, second["folder"]), (mean, made["folder"])):
+        add_to_manifest(Path(folder), {"calibration": "on more"}, Fitted(7.0, 1.0))
+        found = train(*command)
+        assert found["settings"]["calibration"] == "on more", "a finished run repeated keeps what was fitted since"
+        assert (found["temperature"], found["null_threshold"]) == (7.0, 1.0)
 
 
 def test_what_a_run_did_otherwise_is_compared_on_the_articles_that_all_held_out(

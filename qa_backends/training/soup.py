@@ -14,6 +14,7 @@ from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.checkpoints.manifest import NAME, file_hash, read_manifest, shapes_of
 from qa_backends.errors import InputError
 from qa_backends.training.provenance import finish, history, read_alike, weights_of
+from qa_backends.training.saved import NOTE, claim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,21 +23,23 @@ if TYPE_CHECKING:
 
 def soup(checkpoints: Sequence[Path], folder: Path) -> Path:
     """Writes the mean of the checkpoints' weights to ``folder``, which is returned, with the first one's tokenizer; a
-    mean of the same that was not measured yet is left as it is.
+    finished mean of the same is left as it is, and one that was stopped is made again.
 
     Weights of equal shapes may still be of models that have nothing in common, as of two that lost other heads: what
     the mean of such answers is of no use, and only its figures tell.
 
     Raises:
-        InputError: there are fewer than two, their shapes or their tokenizers differ, or ``folder`` holds a checkpoint.
+        InputError: there are fewer than two, their shapes or their tokenizers differ, or ``folder`` holds another
+            checkpoint or run.
         ArtefactError: one cannot be read.
     """
     import torch
 
     hashes = [file_hash(weights_of(each)) for each in checkpoints]
-    if _to_measure(folder, hashes):
+    if _finished(folder, hashes):
         return folder
     _check(checkpoints, folder)
+    claim(folder, {"of": hashes})
     first, *others = checkpoints
     mean = load_model(first)
     with torch.no_grad():
@@ -48,18 +51,20 @@ def soup(checkpoints: Sequence[Path], folder: Path) -> Path:
     return finish(folder, step="soup", parent=first, settings={"of": hashes, **history(first)})
 
 
-def _to_measure(folder: Path, hashes: list[str]) -> bool:
-    """Whether the folder holds the mean of these, by a run that was stopped before it had asked held-out articles."""
-    if not (folder / NAME).is_file():
-        return False
-    settings = read_manifest(folder).settings
-    return settings.get("of") == hashes and "held_out" not in settings
+def _finished(folder: Path, hashes: list[str]) -> bool:
+    """Whether the folder holds the mean of these."""
+    return (folder / NAME).is_file() and read_manifest(folder).settings.get("of") == hashes
+
+
+def _stopped(folder: Path) -> bool:
+    """Whether a run that averages, as its note says, wrote weights and no manifest."""
+    return (folder / NOTE).is_file() and not (folder / NAME).exists()
 
 
 def _check(checkpoints: Sequence[Path], folder: Path) -> None:
     if len(checkpoints) < 2:
         raise InputError("There is nothing to average. Name two checkpoints at least.")
-    if (folder / WEIGHTS).exists():
+    if (folder / WEIGHTS).exists() and not _stopped(folder):
         raise InputError(f"{folder} holds a checkpoint already. Name another folder: --out FOLDER.")
     first, *others = checkpoints
     for each in others:

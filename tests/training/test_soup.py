@@ -39,7 +39,7 @@ def test_the_weights_are_the_mean_of_all_and_the_manifest_says_of_which(three: l
     assert written.settings["before"] == {"passes": 2} and written.precision == "FP16"
 
 
-def test_a_mean_whose_measuring_was_stopped_is_measured_by_the_same_command(three: list[Path], tmp_path: Path) -> None:
+def test_a_finished_mean_is_found_again_and_another_refused(three: list[Path], tmp_path: Path) -> None:
     made = soup(three, tmp_path / "made")
     written = (made / WEIGHTS).stat().st_mtime_ns
     assert soup(three, made) == made and (made / WEIGHTS).stat().st_mtime_ns == written
@@ -47,8 +47,25 @@ def test_a_mean_whose_measuring_was_stopped_is_measured_by_the_same_command(thre
         soup(three[:2], made)
     manifest = read_manifest(made)
     replace(manifest, settings=manifest.settings | {"held_out": {}}).write(made)
-    with pytest.raises(InputError, match="holds a checkpoint already"):
-        soup(three, made)
+    assert soup(three, made) == made and "held_out" in read_manifest(made).settings
+
+
+def test_a_run_that_was_stopped_with_its_weights_written_goes_on(
+    three: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "made"
+    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+        stopped.setattr("qa_backends.training.provenance.manifest_of", stop)
+        soup(three, folder)
+    assert (folder / WEIGHTS).is_file()
+    with pytest.raises(InputError, match="holds a run with other settings"):
+        soup(three[:2], folder)
+    assert soup(three, folder) == folder
+    assert file_hash(folder / WEIGHTS) == file_hash(soup(three, tmp_path / "whole") / WEIGHTS)
+    assert read_manifest(folder).settings["of"] == [file_hash(each / WEIGHTS) for each in three]
 
 
 def test_what_is_not_alike_is_refused_and_nothing_is_overwritten(three: list[Path], tmp_path: Path) -> None:

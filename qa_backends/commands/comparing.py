@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 NOT_CHOSEN = ("before", "calibration", "changes", "held_out", "questions", "start_from")
 """What a manifest's settings hold beside what was chosen. ``changes`` are named one by one, and what a run began as is
 the same for all, whatever its folder is called."""
+HASH = "_sha256"
+"""How the names of settings end that tell files apart."""
 
 
 def compare(
@@ -144,12 +146,18 @@ def _otherwise(made: Manifest, control: Manifest) -> str:
     there, before = _chosen(made), _chosen(control)
     same = made.step == control.step
     names = sorted(there.keys() | before.keys() if same else there.keys() & before.keys())
-    differing = [_spelt(name, there.get(name)) for name in names if there.get(name) != before.get(name)]
+    pairs = ((name, there.get(name), before.get(name)) for name in names)
+    differing = dict.fromkeys(_spelt(name, one) for name, one, other in pairs if _differ(name, one, other))
     return ", ".join(differing if same else [f"train {made.step}", *differing])
 
 
+def _differ(name: str, one: Any, other: Any) -> bool:
+    """Whether two settings do; of a file whose hash one of the manifests, an earlier one, lacks nothing is known."""
+    return one != other and not (name.endswith(HASH) and None in (one, other))
+
+
 def _spelt(name: str, value: Any) -> str:
-    """A setting as it is told; of a table of facts that there is another."""
-    if isinstance(value, dict):
-        return f"another {name}"
+    """A setting as it is told; of a table of facts, and of a file by its hash, that there is another."""
+    if isinstance(value, dict) or name.endswith(HASH):
+        return f"another {name.removesuffix(HASH)}"
     return f"{name} {value if isinstance(value, str) else json.dumps(value)}"

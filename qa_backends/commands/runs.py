@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from qa_backends.checkpoints.manifest import file_hash
 from qa_backends.commands.terminal import Device, pick_device, questions_of, watched
 from qa_backends.errors import InputError
 from qa_backends.measure.quality.datasets import data_set
@@ -103,6 +104,7 @@ class Chosen:
             InputError: a file of questions cannot be read, or ``--also`` holds questions of articles held out.
         """
         parts = split(questions_of(self.data), self.hold_out, self.hold_out_seed)
+        _ = self._hashes  # of what was just read
         if shared := sorted({each.title for each in self._also}.intersection(parts.articles)):
             raise InputError(
                 f"{shared[0]!r} is held out, and --also would have it trained on. Leave it out there, or hold out "
@@ -115,10 +117,17 @@ class Chosen:
         """The further questions, as they were before anything was learned: a run takes hours, and the file may grow."""
         return read_squad(self.run.also) if self.run.also else ()
 
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        """SHA-256 of the files of questions, which may change, and keep their names, while a run learns from them."""
+        files = {"data_sha256": self.data, "also_sha256": self.run.also}
+        return {name: file_hash(each) for name, each in files.items() if each}
+
     def facts(self) -> dict[str, Any]:
         """What of it goes to the manifest."""
         also = {"also_questions": len(self._also)} if self.run.also else {}
-        return {**self.run.facts(), **also, "data": self.data.name, "questions": len(self.parts.learned)}
+        learned = len(self.parts.learned)
+        return {**self.run.facts(), **also, "data": self.data.name, "questions": learned, **self._hashes}
 
 
 def of_a_run(

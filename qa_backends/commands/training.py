@@ -134,7 +134,7 @@ def prune(
         )
         made = pruning.run()
     settings = {"method": method, "density": density, "hidden_passes": hidden_passes}
-    settings |= {"latency": table.facts if table else None}
+    settings |= {"latency": table.facts, "latency_sha256": table.hash} if table else {"latency": None}
     settings |= teaching.facts() | chosen.facts() | (history(start) if start else {})
     finish(made, "prune", [start or teaching.checkpoint, *teaching.checkpoints], settings, chosen, as_json=as_json)
     smaller.note(teaching.checkpoint, "pruned", made)

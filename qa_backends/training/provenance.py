@@ -79,9 +79,13 @@ def check_read_alike(start: Path, teacher: Path) -> None:
 
 
 def history(folder: Path) -> dict[str, object]:
-    """The settings a checkpoint of this project was trained with, for the manifest of what is trained on from it."""
+    """The settings a checkpoint of this project was trained with, the step that did it and the hash of the weights it
+    began as, for the manifest of what is trained on from it."""
     trained = _training_of(folder)
-    return {} if trained is None else {"before": trained}
+    if trained is None:
+        return {}
+    manifest = read_manifest(folder)
+    return {"before": {"step": manifest.step, "parent": manifest.parent, **trained}}
 
 
 def _training_of(folder: Path) -> dict[str, Any] | None:

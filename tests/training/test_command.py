@@ -20,7 +20,7 @@ from qa_backends.checkpoints.manifest import Fitted, file_hash, fitted_of, manif
 from qa_backends.checkpoints.sources import Source, make_ready
 from qa_backends.cli import main
 from qa_backends.commands.calibrating import calibrate
-from qa_backends.commands.comparing import compare
+from qa_backends.commands.comparing import _otherwise, compare
 from qa_backends.commands.runs import Chosen
 from qa_backends.contract import ALWAYS_ANSWERS, Answer, Query
 from qa_backends.errors import InputError
@@ -80,6 +80,7 @@ def test_finetune_writes_its_settings_and_what_it_answers_of_the_held_out_articl
     settings = made["settings"]
     assert (settings["also"], settings["also_times"]) == ("more.json", 2)
     assert settings["also_questions"] == len(read_squad(more)), "a file may grow, and keeps its name"
+    assert (settings["data_sha256"], settings["also_sha256"]) == (file_hash(data), file_hash(more))
     assert {key: settings[key] for key in ("ema", "dropout", "freeze_embeddings", "precision")} == {
         "ema": 0.9,
         "dropout": 0.1,
@@ -109,6 +110,7 @@ def test_what_is_held_out_is_not_learned_besides(tiny: Path, data: Path, tmp_pat
     assert chosen.parts.learned
     more.write_text(json.dumps({"data": []}))
     assert chosen.facts()["also_questions"] == len(read_squad(OWN_QUESTIONS)), "as many as the run began with"
+    assert chosen.facts()["also_sha256"] == file_hash(OWN_QUESTIONS)
     with pytest.raises(InputError, match="Name them: --also FILE"):
         replace(run, also=None, also_times=2)
     alone = replace(run, also=None).facts()
@@ -223,6 +225,7 @@ def test_pruning_for_time_begins_with_a_table_of_this_machine(
     out = str(tmp_path / "run")
     made = train("prune", "--teacher", str(tiny), "--out", out, "--latency-table", str(file), "--hold-out", "0")
     assert made["settings"]["latency"] == table["facts"]
+    assert made["settings"]["latency_sha256"] == file_hash(file)
 
 
 def test_distilling_writes_the_layers_and_what_the_student_answers(train: Train, tiny: Path, tmp_path: Path) -> None:
@@ -245,7 +248,8 @@ def test_a_checkpoint_is_trained_on_for_int8(train: Train, tiny: Path, tmp_path:
     asked = ["--start", str(tiny), "--teacher", str(tiny), "--out", str(tmp_path / "run"), "--hold-out", "0"]
     made = train("quantise", *asked, "--teacher-backend", "pruned-ort")
     assert made["step"] == "quantise" and made["parent"] == file_hash(tiny / WEIGHTS)
-    assert made["settings"]["before"] == {"density": 0.4} and made["settings"]["teacher_backend"] == "baseline-ort"
+    assert made["settings"]["before"] == {"step": "prune", "parent": None, "density": 0.4}
+    assert made["settings"]["teacher_backend"] == "baseline-ort"
 
 
 def test_a_soup_of_two_runs_is_asked_of_the_articles_that_both_held_out(
@@ -260,7 +264,8 @@ def test_a_soup_of_two_runs_is_asked_of_the_articles_that_both_held_out(
     held_out = made["settings"]["held_out"]
     assert held_out["articles"] == second["settings"]["held_out"]["articles"] and not held_out["seen_before"]
     assert 0 <= held_out["f1"] <= 100 and made["settings"]["calibration"]
-    assert made["settings"]["before"]["before"] == first["settings"]
+    earliest = {"step": "finetune", "parent": first["parent"], **first["settings"]}
+    assert made["settings"]["before"]["before"] == earliest
     for command, folder in ((again, second["folder"]), (mean, made["folder"])):
         add_to_manifest(Path(folder), {"calibration": "on more"}, Fitted(7.0, 1.0))
         found = train(*command)
@@ -305,6 +310,14 @@ def test_runs_are_compared_on_other_questions_too_each_set_by_itself(train: Trai
     assert shown.count("| other.json |") == 2
     with pytest.raises(InputError, match=r"called 'other.json'"):
         compare([Path(each) for each in folders], tmp_path / "questions.json", [str(other), str(other)], hold_out=2)
+
+
+def test_another_file_of_the_same_name_is_told_where_both_runs_noted_which_it_was(tiny: Path) -> None:
+    by, other, early = (
+        manifest_of(tiny, step="finetune", parent=None, settings={"data": "train.json", **each})
+        for each in ({"data_sha256": "a"}, {"data_sha256": "b"}, {})
+    )
+    assert [_otherwise(each, by) for each in (by, other, early)] == ["", "another data", ""]
 
 
 def test_runs_that_say_nothing_about_each_other_are_not_compared(train: Train, tiny: Path, tmp_path: Path) -> None:

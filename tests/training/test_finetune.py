@@ -187,7 +187,7 @@ def test_a_finished_checkpoint_says_what_it_was_made_of(tiny: Path, tmp_path: Pa
     finish(made, step="finetune", parent=tiny, settings=settings)
     manifest = read_manifest(made)
     assert (manifest.step, manifest.parent, manifest.precision) == ("finetune", file_hash(tiny / WEIGHTS), "FP16")
-    assert history(made) == {"before": settings}
+    assert history(made) == {"before": {"step": "finetune", "parent": file_hash(tiny / WEIGHTS), **settings}}
     assert history(tiny) == {}
 
 

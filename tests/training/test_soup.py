@@ -36,7 +36,8 @@ def test_the_weights_are_the_mean_of_all_and_the_manifest_says_of_which(three: l
     written = read_manifest(made)
     assert (written.step, written.parent) == ("soup", file_hash(three[0] / WEIGHTS))
     assert written.settings["of"] == [file_hash(each / WEIGHTS) for each in three]
-    assert written.settings["before"] == {"passes": 2} and written.precision == "FP16"
+    assert written.settings["before"] == {"step": "finetune", "parent": None, "passes": 2}
+    assert written.precision == "FP16"
 
 
 def test_a_finished_mean_is_found_again_and_another_refused(three: list[Path], tmp_path: Path) -> None:

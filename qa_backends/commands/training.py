@@ -210,9 +210,11 @@ def _numbers(layers: str) -> list[int]:
 
 
 def _teaching(teachers: list[Path] | None, backend: str | None, kept: Path | None, family: str | None) -> Teaching:
-    """Who teaches, as it was asked for: the ``teachers``, or the family's baseline."""
+    """Who teaches, as it was asked for: the ``teachers``, or the family's baseline. Raises InputError where the logits
+    to be ``kept`` cannot be written."""
     from qa_backends.training.teaching import Teaching
 
+    check_writable(kept)
     of = catalog.family(family or catalog.default_family())
     named = [with_tokenizer(each, watched) for each in teachers or ()]
     first, *others = named or [make_ready(of.source(catalog.BASELINE), watched)]

@@ -139,6 +139,20 @@ def test_how_a_teacher_runs_is_not_asked_where_none_teaches(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(("name", "told"), [("", "is a folder. Name a file"), ("a-file/logits", "cannot be written")])
+def test_logits_that_cannot_be_kept_are_refused_before_the_teacher_runs(
+    tiny: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    name: str, told: str,
+) -> None:  # fmt: skip
+    (tmp_path / "a-file").touch()
+    arguments = ["distil", "--teacher", str(tiny), "--out", str(tmp_path / "run"), "--data", str(data), "--hold-out=3"]
+    monkeypatch.setattr(sys, "argv", ["qa_backends", "train", *arguments, "--teacher-logits", str(tmp_path / name)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code and told in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
 def test_calibrating_changes_what_a_checkpoint_says_of_its_answers_and_not_the_answers(
     train: Train, tiny: Path
 ) -> None:

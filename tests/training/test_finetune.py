@@ -103,7 +103,7 @@ def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(
         train_tiny(tiny, tmp_path / "halves", stop_halfway, **EVERYTHING)
     resumed = train_tiny(tiny, tmp_path / "halves", lambda _: None, **EVERYTHING)
     assert file_hash(resumed / WEIGHTS) == file_hash(whole / WEIGHTS)
-    plain = train_tiny(tiny, tmp_path / "plain", lambda _: None)
+    plain = train_tiny(tiny, tmp_path / "plain", lambda _: None, passes=EVERYTHING["passes"])
     assert file_hash(plain / WEIGHTS) != file_hash(whole / WEIGHTS)
 
 
@@ -112,8 +112,8 @@ def test_a_teacher_is_learned_from_with_a_tenth_of_the_labels(tiny: Path, tmp_pa
     by_labels: list[StepReport] = []
     by_itself: list[StepReport] = []
     by_both: list[StepReport] = []
-    train_tiny(tiny, tmp_path / "labels", by_labels.append)
-    train_tiny(tiny, tmp_path / "itself", by_itself.append, teaching=Teaching(tiny))
+    train_tiny(tiny, tmp_path / "labels", by_labels.append, passes=1)
+    train_tiny(tiny, tmp_path / "itself", by_itself.append, passes=1, teaching=Teaching(tiny))
     assert by_itself[0].loss == pytest.approx(LABEL_SHARE * by_labels[0].loss), "nothing else is left to learn"
     train_tiny(tiny, tmp_path / "both", by_both.append, teaching=Teaching(tiny, others=(other,)))
     assert by_itself[0].loss < by_both[-1].loss < by_both[0].loss

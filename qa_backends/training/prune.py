@@ -211,7 +211,8 @@ class Pruning:
             drop_emptied(model)
 
     def _importance(self, model: PreTrainedModel, step: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        """Mean squared gradient of the loss by each gate: about twice what closing the gate would add to the loss."""
+        """Of each gate, the sum over batches of the squared gradient of the batch's mean loss. It has no unit, and is
+        there to compare gates by: the larger, the more closing the gate is likely to add to the loss."""
         import torch
 
         model.train(mode=False)  # with dropout, gates would be judged by chance

@@ -185,12 +185,34 @@ def test_a_latency_table_of_another_size_is_refused(tmp_path: Path) -> None:
 def test_a_pruned_checkpoint_is_trained_on_without_losing_more(tmp_path: Path) -> None:
     teacher = random_bert(tmp_path / "teacher", columns=96)
 
-    first = prune(teacher, tmp_path / "first", passes=4).run()
-    second = prune(teacher, tmp_path / "second", passes=2, start=first).run()
+    first = prune(teacher, tmp_path / "first", passes=2).run()
+    second = prune(teacher, tmp_path / "second", passes=1, start=first).run()
     assert [each.name for each in (tmp_path / "second").glob("stage-*")] == ["stage-0"], "nothing is left to cut"
     before, after = load_model(first), load_model(second)
     assert encoder_parameters(after) == encoder_parameters(before)
     assert any(not one.equal(other) for one, other in zip(before.parameters(), after.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("method", ["importance", "movement"])
+def test_a_run_stopped_within_a_stage_gives_the_weights_of_an_unstopped_one(
+    method: str, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = prune(tiny, tmp_path / "whole", method=method).run()
+    monkeypatch.setattr("qa_backends.training.loop.SAVE_EVERY_S", -1.0)
+
+    def stop(step: StepReport) -> None:
+        if step.number == step.of - 1:
+            raise KeyboardInterrupt
+
+    stopped = prune(tiny, tmp_path / "stopped", method=method)
+    stopped._material._on_step = stop
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run()
+    rest: list[StepReport] = []
+    again = prune(tiny, tmp_path / "stopped", method=method, steps=rest).run()
+    assert [each.of - each.number for each in rest] == [1, 0], "what was saved is not done again, nor judged again"
+    for name, each in load_model(whole).state_dict().items():
+        torch.testing.assert_close(load_model(again).state_dict()[name], each, msg=name)
 
 
 def test_a_pruning_folder_holds_one_run(tiny: Path, tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ def test_it_loses_less_by_rounding_and_is_a_checkpoint_like_any_other(
     assert 0 < lost[1] < 0.8 * lost[0], lost
 
 
+@pytest.mark.usefixtures("few_windows")
 def test_what_rounds_is_compiled_whole(tmp_path: Path) -> None:
     """In pieces, each layer is compiled for itself, until torch gives up on most of them, and a step takes longer."""
     start = random_bert(tmp_path / "start")
@@ -113,6 +114,7 @@ def test_it_rounds_of_products_with_weights_what_int8_rounds(
     assert apart[0] < 0.5 * apart[1], apart
 
 
+@pytest.mark.usefixtures("few_windows")
 def test_a_stopped_run_gives_the_weights_of_an_unstopped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Stopped(Exception):
         pass

@@ -38,10 +38,14 @@ def teacher(tmp_path: Path) -> Path:
 
 
 def distilling(
-    teacher: Path, folder: Path, on_step: Callable[[StepReport], object] = lambda _step: None, **chosen: Any
+    teacher: Path,
+    folder: Path,
+    on_step: Callable[[StepReport], object] = lambda _step: None,
+    passes: float = 2,
+    **chosen: Any,
 ) -> Distilling:
-    run = RunSettings(folder, 4, learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu")
-    wanted = {"layers": (0, 2), "hidden_passes": 2.0} | chosen
+    run = RunSettings(folder, passes, learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu")
+    wanted = {"layers": (0, 2), "hidden_passes": 1.0} | chosen
     return Distilling(QUESTIONS, teaching=Teaching(teacher), run=run, on_step=on_step, **wanted)
 
 
@@ -79,7 +83,7 @@ def test_hidden_states_are_compared_where_there_are_tokens() -> None:
 
 def test_a_student_comes_to_compute_and_to_answer_as_the_teacher_does(teacher: Path, tmp_path: Path) -> None:
     steps: list[StepReport] = []
-    made = distilling(teacher, tmp_path / "run", steps.append).run()
+    made = distilling(teacher, tmp_path / "run", steps.append, passes=4, hidden_passes=2.0).run()
     assert made == tmp_path / "run" / LOGITS / "model"
     student = load_model(made)
     assert student.config.num_hidden_layers == 2

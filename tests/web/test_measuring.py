@@ -48,13 +48,13 @@ def cells(table: str) -> list[list[str]]:
 def test_the_table_says_runs_interval_stability_quality_and_what_ran() -> None:
     (shown,) = cells(html.table([row("pruned", 32, 4.0, unstable=True, **FAST)]))
     assert shown[:8] == ["Pruned", "32", "1", "4.00", "4.80", "8.0", "250.0", "31 unstable"]
-    f1 = "68.5 [67.7–69.3] −0.3 [−0.8 to +0.2]"
-    assert shown[8:] == [str(RATIO.ratio), f1, "–", "–", "91.2", "PyTorch CPU, FP32"], "on the one set that is known"
+    f1 = "68.5 [67.7–69.3] −0.3 [−0.8 to +0.2] agrees 91 %"
+    assert shown[8:] == [str(RATIO.ratio), f1, "–", "–", "PyTorch CPU, FP32"], "on the one set that is known"
     tie = row("pruned", 32, 4.0, against_baseline=replace(RATIO, low=0.98))
     alone = row("hf-pipeline", 32, 9.0, quality=None)
     of_tie, of_alone = cells(html.table([tie, alone]))
     assert of_tie[8] == str(replace(RATIO, low=0.98).ratio) and of_tie[8].startswith("tie")
-    assert of_alone[8:13] == ["–"] * 5
+    assert of_alone[8:12] == ["–"] * 4
     assert cells(html.table([row("pruned", 32, 4.0, device="cuda")]))[0][0] == "Pruned, GPU"
 
 
@@ -68,7 +68,8 @@ def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference_and_so
     shown, unknown = cells(table)
     for said, each in zip(shown[9:12], known, strict=True):
         assert each.f1_difference is not None
-        assert said == f"{each.f1_interval.around(each.f1)} {each.f1_difference.spelt()}"
+        agrees = f"agrees {each.agreement:.0f} %"
+        assert said == f"{each.f1_interval.around(each.f1)} {each.f1_difference.spelt()} {agrees}"
         assert f'data-value="{each.f1}"' in table, "sorted by the figure"
     assert unknown[9:12] == ["–"] * 3, "it is not known of which weights these times are"
 

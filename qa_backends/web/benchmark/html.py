@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 HEAD = (
     Column("backend", number=False), Column("tokens"), Column("batch"), Column("p50,", "ms"), Column("p90,", "ms"),
     Column("first run,", "ms"), Column("speed,", "questions/s"), Column("runs"), Column("against baseline"),
-    *(Column(f"F1, {title},", "%") for title in TITLES.values()), Column("same as baseline, SQuAD,", "%"),
-    Column("what ran", number=False),
+    *(Column(f"F1, {title},", "%") for title in TITLES.values()), Column("what ran", number=False),
 )  # fmt: skip
 CHANGE_HEAD = (
     Column("backend", number=False), Column("tokens"), Column("batch"), Column("then,", "ms"), Column("now,", "ms"),
@@ -76,7 +75,10 @@ def _measured_on(records: Sequence[BenchmarkRecord]) -> str:
         for each, found in zip(records, quality_beside(records), strict=True)
         for known in found
     )
-    said = "with 95 % intervals; below, the difference to the baseline's of the same questions"
+    said = (
+        "with 95 % intervals; below, the difference to the baseline's of the same questions, and how many answers are "
+        "the baseline's, word for word"
+    )
     return f" F1 over {'; '.join(sets)}; {said}." if sets else ""
 
 
@@ -99,21 +101,25 @@ def _cells(record: BenchmarkRecord, quality: Sequence[KnownQuality]) -> list[Cel
         number(record.p90_ms, 2),
         number(record.cold_ms, 1),
         number(record.questions_per_second, 1),
-        Cell(f"{record.runs:,}{' <em>unstable</em>' if record.unstable else ''}", record.runs),
+        Cell(f"{record.runs:,}{' <small><em>unstable</em></small>' if record.unstable else ''}", record.runs),
         _ratio(record.against_baseline.ratio if record.against_baseline else None),
         *(_f1(known.get(title)) for title in TITLES.values()),
-        number(record.quality.agreement if record.quality else None, 1),
         text(engine_of(record.ran)),
     ]
 
 
 def _tokens(record: BenchmarkRecord) -> Cell:
-    return number(record.tokens) if record.tokens is not None else text(f"mixed, {record.order}")
+    if record.tokens is not None:
+        return number(record.tokens)
+    return Cell(f"mixed <small>{escape(record.order)}</small>", None)
 
 
 def _f1(known: KnownQuality | None) -> Cell:
-    """A dash where it is not known."""
-    return f1_cell(known.f1, known.f1_interval, known.f1_difference) if known else number(None)
+    """A dash where it is not known; below it, how many answers are the baseline's."""
+    if known is None:
+        return number(None)
+    agrees = [f"agrees {known.agreement:.0f} %"] if known.agreement is not None and known.f1_difference else []
+    return f1_cell(known.f1, known.f1_interval, known.f1_difference, *agrees)
 
 
 def _ratio(ratio: Ratio | None) -> Cell:

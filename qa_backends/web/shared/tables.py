@@ -51,9 +51,9 @@ def with_interval(said: str, value: float, *below: str) -> Cell:
     return Cell(" ".join([escape(figure), *(f"<small>{escape(each)}</small>" for each in small)]), value)
 
 
-def f1_cell(f1: float, interval: Interval, difference: Difference | None) -> Cell:
+def f1_cell(f1: float, interval: Interval, difference: Difference | None, *below: str) -> Cell:
     """F1 in percent with its interval and, below, the paired difference to the baseline's with its own."""
-    return with_interval(interval.around(f1), f1, *([difference.spelt()] if difference else []))
+    return with_interval(interval.around(f1), f1, *([difference.spelt()] if difference else []), *below)
 
 
 def table_of(name: str, title: str, what: str, head: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> str:

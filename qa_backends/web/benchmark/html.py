@@ -56,8 +56,7 @@ def caption(benchmark: Benchmark, whose: str) -> str:
     differ = sum(each.differs for each in benchmark.alone)
     off = f": {differ} of {len(benchmark.alone)} differ by more than {100 * UNSTABLE_ABOVE:.0f} %" if differ else ""
     check = f"<details><summary>Alone, and beside the others{off}</summary><ul>{alone}</ul></details>" if alone else ""
-    of = escape(_measured_on(benchmark.rows))
-    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.{of}</p>{check}</div>'
+    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.</p>{check}</div>'
 
 
 def _by_how_much(record: AloneRecord) -> str:
@@ -68,7 +67,7 @@ def _by_how_much(record: AloneRecord) -> str:
 
 
 def _measured_on(records: Sequence[BenchmarkRecord]) -> str:
-    """On what questions, and on which device where it was another, F1 was measured, as a sentence behind a space."""
+    """On what questions, and on which device where it was another, F1 was measured, as a sentence below the table."""
     sets = dict.fromkeys(
         f"{count(known.n, 'question')} of {known.title}"
         f"{'' if known.device == each.device else f', on the {device_title(known.device)}'}"
@@ -79,7 +78,7 @@ def _measured_on(records: Sequence[BenchmarkRecord]) -> str:
         "with 95 % intervals; below, the difference to the baseline's of the same questions, and how many answers are "
         "the baseline's, word for word"
     )
-    return f" F1 over {'; '.join(sets)}; {said}." if sets else ""
+    return f'<p class="qa-soft">F1 over {escape("; ".join(sets))}; {said}.</p>' if sets else ""
 
 
 def table(records: Sequence[BenchmarkRecord]) -> str:
@@ -88,7 +87,7 @@ def table(records: Sequence[BenchmarkRecord]) -> str:
         return ""
     rows = list(map(_cells, records, quality_beside(records)))
     shown = table_of("benchmark", "Everything that was measured", "measurement", HEAD, rows)
-    return shown + ran_in_full(records)
+    return shown + _measured_on(records) + ran_in_full(records)
 
 
 def _cells(record: BenchmarkRecord, quality: Sequence[KnownQuality]) -> list[Cell]:

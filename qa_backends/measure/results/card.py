@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qa_backends import catalog
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import local_folder
-from qa_backends.measure.quality.datasets import DATA_FILES, TITLES
+from qa_backends.measure.quality.datasets import TITLES, title_of_file
 from qa_backends.measure.results.document import lacking, listed, markdown
 from qa_backends.measure.results.files import read_techniques
 from qa_backends.measure.results.shipped import checkpoint_hash, quality_in
@@ -209,9 +209,8 @@ def _calibrated() -> Iterator[tuple[str, Manifest, dict[str, Any]]]:
 
 
 def _title(data: str) -> str:
-    """What people call a set that ships or is known, by its file's name; others by that."""
-    titles = {DATA_FILES[name]: title for name, title in TITLES.items()}
-    return (titles | {WRITTEN_HELD_OUT.name: "held-out written texts"}).get(data, data)
+    """As ``title_of_file``, and of the texts that are chosen by."""
+    return "held-out written texts" if data == WRITTEN_HELD_OUT.name else title_of_file(data)
 
 
 def written() -> str:

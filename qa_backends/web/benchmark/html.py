@@ -66,12 +66,12 @@ def _by_how_much(record: AloneRecord) -> str:
     return f" ({100 * abs(record.ratio - 1):.0f} % {'longer' if record.ratio > 1 else 'less'})"
 
 
-def _measured_on(records: Sequence[BenchmarkRecord]) -> str:
+def _measured_on(records: Sequence[BenchmarkRecord], quality: Sequence[Sequence[KnownQuality]]) -> str:
     """On what questions, and on which device where it was another, F1 was measured, as a sentence below the table."""
     sets = dict.fromkeys(
         f"{count(known.n, 'question')} of {known.title}"
         f"{'' if known.device == each.device else f', on the {device_title(known.device)}'}"
-        for each, found in zip(records, quality_beside(records), strict=True)
+        for each, found in zip(records, quality, strict=True)
         for known in found
     )
     said = (
@@ -85,9 +85,10 @@ def table(records: Sequence[BenchmarkRecord]) -> str:
     """Every record: what ran, how many runs, the interval against the baseline, and whether it was unstable."""
     if not records:
         return ""
-    rows = list(map(_cells, records, quality_beside(records)))
+    quality = quality_beside(records)
+    rows = list(map(_cells, records, quality))
     shown = table_of("benchmark", "Everything that was measured", "measurement", HEAD, rows)
-    return shown + _measured_on(records) + ran_in_full(records)
+    return shown + _measured_on(records, quality) + ran_in_full(records)
 
 
 def _cells(record: BenchmarkRecord, quality: Sequence[KnownQuality]) -> list[Cell]:

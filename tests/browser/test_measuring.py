@@ -34,6 +34,16 @@ LOGARITHMIC = (
 """Axes of the charts that are shown."""
 
 
+SEEN_FOR_A_MOMENT = """selector => {
+  window.seen = false;
+  new MutationObserver(() => {
+    const found = document.querySelector(selector);
+    if (found?.checkVisibility({visibilityProperty: true})) window.seen = true;
+  }).observe(document, {subtree: true, childList: true, attributes: true});
+}"""
+"""From now on ``window.seen`` tells whether what is selected was ever visible."""
+
+
 def open_tab(page: Page, name: str) -> None:
     page.get_by_role("tab", name=name).click()
     page.wait_for_selector({"Benchmark": "#qa-bench-start", "Accuracy": "#qa-accuracy-start"}[name])
@@ -303,11 +313,13 @@ def test_two_backends_can_be_compared_also_after_one_was_measured_alone(page: Pa
     page.locator("#qa-accuracy-limit input").wait_for(state="hidden")
     unfold(page, "#qa-accuracy-options")
     page.locator("#qa-accuracy-limit input").fill("10")
+    page.evaluate(SEEN_FOR_A_MOMENT, "#qa-accuracy-one")
     page.click("#qa-accuracy-start")
     page.wait_for_selector("#qa-accuracy-stop")
     page.wait_for_selector("#qa-accuracy-progress:has-text('Done')", timeout=BUILT_AND_MEASURED)
     assert page.locator("#qa-accuracy-table tbody tr").count() == 1
     assert not page.locator("#qa-accuracy-one").is_visible()
+    assert not page.evaluate("window.seen"), "nothing below it jumps"
     page.locator("#qa-accuracy-backends input[name='baseline']").check()
     page.click("#qa-accuracy-start")
     page.wait_for_selector("#qa-accuracy-one", state="visible")

@@ -32,7 +32,7 @@ from qa_backends.web.shared.choices import (
 from qa_backends.web.shared.downloads import Downloads
 from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.stops import Stops, startable_again
-from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE, Changes, Updates
+from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, HIDDEN, PRIVATE, Changes, Updates
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
@@ -80,11 +80,14 @@ class AccuracyTab:
         self._caption = gr.HTML(html.caption(records, SHIPS), elem_id="qa-accuracy-caption")
         self._table = gr.HTML(html.table(records), elem_id="qa-accuracy-table")
         self._draw_downloads(records)
-        with gr.Row(visible=False) as self._choice:
+        with gr.Row():
             self._one = gr.Dropdown(
-                [], label="Where two of them differ: one backend", elem_id="qa-accuracy-one", min_width=260
-            )
-            self._other = gr.Dropdown([], label="and another", elem_id="qa-accuracy-other", min_width=260)
+                [], label="Where two of them differ: one backend", elem_id="qa-accuracy-one", min_width=260,
+                visible=HIDDEN,
+            )  # fmt: skip
+            self._other = gr.Dropdown(
+                [], label="and another", elem_id="qa-accuracy-other", min_width=260, visible=HIDDEN
+            )  # fmt: skip
         self._differing = gr.HTML("", js_on_load=CLICKED, elem_id="qa-differing")
         self._command = gr.Code(
             shipped_commands(records), label="Repeat exactly this", elem_id="qa-accuracy-command", **CODE_BOX
@@ -141,8 +144,7 @@ class AccuracyTab:
         gr.on([each.change for each in said_by], lambda *values: gr.Accordion(label=said_of(*values)), said_by,
               self._options, queue=False, **PRIVATE)  # fmt: skip
         outputs = [self._measured, self._progress, self._start, self._stop, self._caption, self._table, self._json,
-                   self._csv, self._predictions, self._choice, self._one, self._other, self._differing,
-                   self._command]  # fmt: skip
+                   self._csv, self._predictions, self._one, self._other, self._differing, self._command]  # fmt: skip
         work = self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="accuracy",
                                  concurrency_limit=16, **PRIVATE)  # fmt: skip
         startable_again(work, self._start, self._stop, self._progress)
@@ -208,8 +210,9 @@ class AccuracyTab:
             self._csv: gr.DownloadButton(value=flat),
             self._predictions: gr.DownloadButton(value=packed[0] if packed else None, visible=by_id),
             self._command: commands(records, named, by_id=by_id),
-            self._choice: gr.Row(visible="hidden"),  # it is of the evaluation before
-            self._differing: "",
+            self._one: gr.Dropdown(visible=HIDDEN),
+            self._other: gr.Dropdown(visible=HIDDEN),
+            self._differing: "",  # all three are of the evaluation before
         }
 
     def _evaluate(
@@ -240,12 +243,12 @@ class AccuracyTab:
         measured = Shown(tuple(state.results))
         names = measured.names()
         both = len(names) > 1
+        shown: Any = True if both else HIDDEN
         one, other = names[0][1], names[-1 if not both else 1][1]
         return found | {
             self._measured: measured,
-            self._choice: gr.Row(visible=True if both else "hidden"),  # one never shown that is told False stays away
-            self._one: gr.Dropdown(names, value=one),
-            self._other: gr.Dropdown(names, value=other),
+            self._one: gr.Dropdown(names, value=one, visible=shown),
+            self._other: gr.Dropdown(names, value=other, visible=shown),
             self._differing: self.show(measured, one, other) if both else "",
         }
 

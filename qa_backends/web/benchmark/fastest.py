@@ -19,7 +19,7 @@ from qa_backends.web.benchmark import found
 from qa_backends.web.shared.choices import place_of
 from qa_backends.web.shared.html import idle, problem, running
 from qa_backends.web.shared.stops import Stops, startable_again
-from qa_backends.web.shared.widgets import CODE_BOX, PRIVATE, Changes
+from qa_backends.web.shared.widgets import CODE_BOX, HIDDEN, PRIVATE, Changes
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ READY = (
     "machine. Slow and wrong ones go early."
 )
 SEARCHES_AT_ONCE = 16
-HIDDEN: Any = "hidden"
-"""Of what is not there yet: what never was shown and is told ``False`` stays away for good."""
 
 
 class Fastest:

@@ -15,10 +15,11 @@ from rich.console import Console
 
 from qa_backends.commands.terminal import bar
 from qa_backends.measure.benchmark import sweep as module
-from qa_backends.measure.recommend.search import Candidate, Search
+from qa_backends.measure.quality.datasets import EVERYDAY, OWN, SQUAD_V2_DEV
+from qa_backends.measure.recommend.search import F1, Candidate, Search
 from qa_backends.measure.recommend.wish import Wish
 from qa_backends.measure.timing.machine import this_machine
-from qa_backends.measure.timing.statistics import Ratio
+from qa_backends.measure.timing.statistics import Difference, Interval, Ratio
 from qa_backends.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -31,12 +32,20 @@ if TYPE_CHECKING:
 
 
 def test_recommend_says_what_it_advises(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    raced = Candidate("pruned", "Pruned", ms={128: 5.0}, turns=10, speed_up=Ratio(4.0, 3.8, 4.2, 10))
+    f1 = {
+        data: F1(data, 100, value, Interval(value - 1, value + 1), Difference(-0.7, -1.2, -0.2), whole=True)
+        for data, value in ((SQUAD_V2_DEV, 70.8), (OWN, 78.8), (EVERYDAY, 68.1))
+    }
+    raced = Candidate(
+        "pruned", "Pruned", f1[SQUAD_V2_DEV], f1[OWN], (f1[EVERYDAY],), ms={128: 5.0}, turns=10,
+        speed_up=Ratio(4.0, 3.8, 4.2, 10),
+    )  # fmt: skip
     found = Search(Wish("minilm", lengths=(128,)), this_machine(), [raced], advised="pruned", tied=("pruned",))
     monkeypatch.setattr("qa_backends.measure.recommend.recommend.recommend", lambda *_args, **_options: found)
     done = run("recommend")
     assert done.code == 0, done.err
     assert "On this machine: Pruned" in done.out and "recommend --family minilm" in done.out
+    assert all(each in done.out for each in ("70.8", "[69.8", "78.8", "68.1", "everyday", "[−1.2")), "of every set"
     assert json.loads(run("recommend", "--json").out)["advised"] == "pruned"
 
 

@@ -68,7 +68,9 @@ class Batcher(Generic[Item, Result]):
         with self._changed:
             if self._closed:
                 raise RuntimeError("the batcher is closed")
-            self._waiting.extend(waiting)
+            # What was given up takes memory that nobody counts any more: while a long batch is read, it goes here.
+            kept = [each for each in self._waiting if not each.future.cancelled()]
+            self._waiting = deque([*kept, *waiting])
             self._changed.notify()
         return [each.future for each in waiting]
 

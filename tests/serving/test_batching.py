@@ -112,6 +112,18 @@ def test_what_is_given_up_before_its_batch_is_not_read(reads: Reads) -> None:
         given_up.result(0)
 
 
+def test_what_is_given_up_does_not_pile_up_behind_a_long_batch(reads: Reads) -> None:
+    asked = batcher(reads)
+    busy(reads, asked)
+    (kept,) = asked.ask([(2, 1)])
+    for number in range(100):
+        assert asked.ask([(number, 1)])[0].cancel()
+    assert asked.waiting() <= 2
+    reads.let.set()
+    assert kept.result(PATIENCE_S) == 4
+    assert reads.batches == [[2]]
+
+
 def test_one_that_fails_fails_alone_and_a_batch_that_fails_tells_all_of_its_own(reads: Reads) -> None:
     asked = batcher(reads)
     busy(reads, asked)

@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from qa_backends.reader.tokens import Tokens
 
 
+LEAST_CHARS = 100
+"""What a text counts as at least: however short, it takes some 600 bytes."""
+
+
 class KeptTexts:
     """Encodes texts, and keeps the tokens of those that were used last: as many as hold ``most_chars`` together.
 
-    Tokens take some 6 bytes a character. Any thread may ask.
+    Tokens take some 6 bytes a character; a short text counts as one of ``LEAST_CHARS``. Any thread may ask.
     """
 
     def __init__(self, encode: Callable[[str], Tokens], most_chars: int) -> None:
@@ -34,8 +38,12 @@ class KeptTexts:
         with self._lock:
             if text not in self._kept:
                 self._kept[text] = made
-                self._chars += len(text)
+                self._chars += _counted(text)
             while self._chars > self._most_chars:
                 oldest, _ = self._kept.popitem(last=False)
-                self._chars -= len(oldest)
+                self._chars -= _counted(oldest)
         return made
+
+
+def _counted(text: str) -> int:
+    return max(len(text), LEAST_CHARS)

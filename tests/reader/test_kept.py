@@ -9,7 +9,7 @@ from threading import Barrier
 import numpy as np
 
 from qa_backends.contract import Query
-from qa_backends.reader.kept import KeptTexts
+from qa_backends.reader.kept import LEAST_CHARS, KeptTexts
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer, Tokens
 
@@ -36,10 +36,21 @@ def test_a_reader_that_measures_tokenises_every_time(encoded: list[str]) -> None
 
 
 def test_the_text_that_was_not_used_longest_goes_first(encoded: list[str]) -> None:
-    kept = KeptTexts(WORDS.encode, 30)
-    for text in ("one " * 3, "two " * 3, "one " * 3, "six " * 3, "one " * 3, "two " * 3):
+    kept = KeptTexts(WORDS.encode, 250)
+    for text in ("one " * 30, "two " * 30, "one " * 30, "six " * 30, "one " * 30, "two " * 30):
         kept(text)
-    assert encoded == ["one " * 3, "two " * 3, "six " * 3, "two " * 3]
+    assert encoded == ["one " * 30, "two " * 30, "six " * 30, "two " * 30]
+
+
+def test_short_texts_are_kept_in_numbers_that_memory_bounds(encoded: list[str]) -> None:
+    """However short, a text takes some hundred bytes."""
+    kept = KeptTexts(WORDS.encode, 10 * LEAST_CHARS)
+    for number in range(11):
+        kept(str(number))
+    assert len(kept._kept) == 10 and encoded == [str(number) for number in range(11)]
+    kept("1")
+    kept("0")
+    assert encoded[11:] == ["0"], "only the one that was not used longest went"
 
 
 def test_a_text_longer_than_all_that_may_be_kept_is_read_and_not_kept(encoded: list[str]) -> None:
@@ -62,11 +73,11 @@ def test_a_text_that_two_threads_read_at_once_is_kept_once() -> None:
     with ThreadPoolExecutor(2) as threads:
         one, other = threads.map(kept, [TEXT] * 2)
     assert np.array_equal(one.ids, other.ids)
-    assert kept._chars == sum(map(len, kept._kept)) == len(TEXT)
+    assert kept._chars == LEAST_CHARS and list(kept._kept) == [TEXT]
 
 
 def test_many_threads_get_the_tokens_of_their_own_texts() -> None:
-    kept = KeptTexts(WORDS.encode, 200)
+    kept = KeptTexts(WORDS.encode, 5 * LEAST_CHARS)
     texts = [f"{'word ' * (number % 7 + 1)}{number}" for number in range(40)] * 5
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(kept, texts))

@@ -29,6 +29,7 @@ from qa_backends.reader.reader import check, of_each
 from qa_backends.reader.windows import apart, by_count
 from qa_backends.runtime import Runtime
 from qa_backends.runtime.loading import check_device
+from qa_backends.runtime.turns import translated
 from qa_backends.serving.arguments import queries_of
 from qa_backends.serving.ranked import Found, ranked
 
@@ -105,7 +106,7 @@ class QuestionAnswering:
 
         Raises:
             InputError: a question, a context or an option cannot be used.
-            BackendFailed: the engine died; the next call starts it afresh.
+            BackendFailed: the engine died, and the next call starts it afresh; or it gave what are no numbers.
         """
         named: dict[str, Any] = {name: kwargs.pop(name) for name in ("question", "context") if name in kwargs}
         options = self._options.changed(kwargs)
@@ -145,15 +146,16 @@ class QuestionAnswering:
                 self._runtime.drop(self._family, self._backend.name, self.device)
                 raise
         for query, windows, own in of_each(prepared, logits):
-            found = ranked(
-                query.context,
-                windows,
-                own,
-                top_k=options.top_k,
-                max_answer_len=options.max_answer_len,
-                handle_impossible_answer=options.handle_impossible_answer,
-                within_word=reader.within_word if options.align_to_words else None,
-            )
+            with translated(f"{self._family.name}/{self._backend.name}", "answering"):
+                found = ranked(
+                    query.context,
+                    windows,
+                    own,
+                    top_k=options.top_k,
+                    max_answer_len=options.max_answer_len,
+                    handle_impossible_answer=options.handle_impossible_answer,
+                    within_word=reader.within_word if options.align_to_words else None,
+                )
             yield found[0] if len(found) == 1 else found
 
 

@@ -46,10 +46,15 @@ def ranked(
 
     Spans of the same text, whatever its case, are one answer with the sum of their scores. With ``within_word``, which
     says whether a token goes on with the word before it, answers are widened to whole words.
+
+    Raises:
+        ValueError: the logits are infinite or not numbers, as after an overflow in FP16.
     """
     null = logits.start[:, 0] + logits.end[:, 0]
     of_starts = _log_sum(logits.start, windows.answerable, int(null.argmin()))
     of_ends = _log_sum(logits.end, windows.answerable, int(null.argmin()))
+    if not (math.isfinite(of_starts) and math.isfinite(of_ends)):
+        raise ValueError("the model's logits are not finite")
     # As many as the pipeline looks at, since spans that become the same answer add up.
     count = top_k * 2 + 10 if within_word else top_k
     best = sorted(top_spans(windows, logits, max_answer_len, count), key=lambda each: (-each[3], each[:3]))
@@ -72,7 +77,8 @@ def ranked(
 def _log_sum(logits: FloatArray, answerable: NDArray[np.bool_], null_window: int) -> float:
     """The logarithm of what a softmax over the context's tokens and one ``[CLS]`` divides by."""
     competing = np.append(logits[answerable], logits[null_window, 0]).astype(np.float64)
-    return float(np.logaddexp.reduce(competing))
+    with np.errstate(invalid="ignore"):  # what is no number is told by the sum
+        return float(np.logaddexp.reduce(competing))
 
 
 def _whole_words(

@@ -13,6 +13,7 @@ from serving.moody import MOODY, moody
 
 from qa_backends import pipeline
 from qa_backends.catalog import Backend, Family
+from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed, InputError, UnknownBackend
 from qa_backends.runtime import Runtime
 from qa_backends.serving.pipeline import Options, QuestionAnswering
@@ -127,6 +128,18 @@ def test_an_engine_that_died_is_said_and_the_next_question_starts_it_afresh(
         asked(question=QUESTION, context=TEXT)
     assert asked(question=QUESTION, context=TEXT)["answer"] == "Anna"
     assert mood.loaded == 2
+
+
+def test_logits_that_are_no_numbers_are_no_empty_answer(
+    add_engine: Callable[[str, str], None], small_family: Family
+) -> None:
+    mood = moody(add_engine)
+    runtime = Runtime()
+    asked = QuestionAnswering(runtime, small_family, MOODY, "cpu", Options())
+    mood.overflow = int(runtime.reader(small_family).prepare(Query("Who?", "arsenic")).windows.input_ids[0, -2])
+    with pytest.raises(BackendFailed, match="logits are not finite"):
+        asked(question="Who ate arsenic?", context=TEXT)
+    assert asked(question=QUESTION, context=TEXT)["answer"] == "Anna"
 
 
 def test_options_given_when_it_is_made_are_defaults() -> None:

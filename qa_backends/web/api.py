@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator  # at run time too: Gradio reads the signatures of what it calls
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +11,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from qa_backends import catalog
 from qa_backends.asking.answer import answer_json
-from qa_backends.asking.ask import LIVE_SECONDS, ask
+from qa_backends.asking.ask import LIVE_SECONDS, Asking, ask
 from qa_backends.asking.comparison import comparison_of
 from qa_backends.contract import Query, valid_text
 from qa_backends.errors import InputError, QAError
 from qa_backends.limits import devices
+from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
-    from qa_backends.asking.ask import Asking
     from qa_backends.runtime import Runtime
 
 MOST_SECONDS = 60.0
@@ -28,14 +29,18 @@ Given = tuple[str, str, list[str] | None, str, str, float]
 
 
 class Endpoints:
-    """What ``gradio_client`` reaches under the functions' names."""
+    """What ``gradio_client`` reaches under the functions' names.
+
+    What they give last is the answer. Before it they give ``None`` now and then: only between two of what an endpoint
+    gives does Gradio end the work of a client that has left.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
     def answer(
         self, question: str, context: str, backend: str = "", family: str = "", device: str = ""
-    ) -> dict[str, Any]:
+    ) -> Iterator[dict[str, Any] | None]:
         """Finds the answer to a question in a text, by one backend; says so where the text holds none.
 
         Args:
@@ -45,11 +50,11 @@ class Endpoints:
             family: of models; empty for the default one.
             device: cpu or cuda; empty for the default one.
         """
-        found = self._asked(question, context, [backend], family, device, 0.0)
+        found = yield from self._asked(question, context, [backend], family, device, 0.0)
         (outcome,) = found.outcomes
         if outcome.reading is None:
             raise gr.Error(outcome.error or "The backend gave no answer.", print_exception=False)
-        return answer_json(outcome.reading, outcome.cold_s)
+        yield answer_json(outcome.reading, outcome.cold_s)
 
     def ask(
         self,
@@ -59,7 +64,7 @@ class Endpoints:
         family: str = "",
         device: str = "",
         seconds: float = LIVE_SECONDS,
-    ) -> dict[str, Any]:
+    ) -> Iterator[dict[str, Any] | None]:
         """Asks several backends and measures them: for each the answer, times, ratio and quality, and the fastest.
 
         Args:
@@ -71,12 +76,13 @@ class Endpoints:
             device: cpu or cuda; empty for the default one.
             seconds: that the backends take turns at most; 0 gives single readings. Times are in milliseconds.
         """
-        found = asdict(comparison_of(self._asked(question, context, backends, family, device, seconds)))
-        return {key: value for key, value in found.items() if key not in ("status", "recorded")}
+        asked = yield from self._asked(question, context, backends, family, device, seconds)
+        found = asdict(comparison_of(asked))
+        yield {key: value for key, value in found.items() if key not in ("status", "recorded")}
 
     def _asked(
         self, question: str, context: str, backends: list[str] | None, family: str, device: str, seconds: float
-    ) -> Asking:
+    ) -> Generator[None, None, Asking]:
         """Raises gr.Error with the sentence of whatever stands in the way."""
         try:
             seconds = _checked(question, context, backends, family, device, seconds)
@@ -91,7 +97,13 @@ class Endpoints:
             of = next(iter(families.values()), None) or catalog.family(family or catalog.default_family())
             chosen = catalog.ladder(each for _, each in resolved)
             query = Query(valid_text(question), valid_text(context))  # half an emoji could not be sent back
-            return ask(self._runtime, of, chosen, query, device or devices()[0], seconds=seconds)
+            where, found = device or devices()[0], list[Asking]()
+            for _ in Worker[Asking](
+                lambda put: found.append(ask(self._runtime, of, chosen, query, where, seconds=seconds, emit=put)),
+                lambda state: state.timing,
+            ):
+                yield None
+            return found[0]
         except QAError as error:
             raise gr.Error(str(error), print_exception=False) from error
 

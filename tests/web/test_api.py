@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 from helpers import QUESTION, TEXT
 
+from qa_backends.asking.ask import Asking
+from qa_backends.contract import Query
+from qa_backends.progress import Cancelled
+from qa_backends.web import api
 from qa_backends.web.api import Endpoints
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from qa_backends.catalog import Family
     from qa_backends.runtime import Runtime
+
+PATIENCE_S = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +58,32 @@ def test_ask_gives_the_comparison(client: Client) -> None:
 
 def test_half_an_emoji_can_be_asked_about(runtime: Runtime) -> None:
     asked = Endpoints(runtime)
-    found = asked.ask("\ud83d Who?", f"\ud83d{TEXT}\ude00", ["baseline"], seconds=0)
-    for each in (found, asked.answer("\ud83d Who?", f"\ud83d{TEXT}\ude00")):
+    *_, found = asked.ask("\ud83d Who?", f"\ud83d{TEXT}\ude00", ["baseline"], seconds=0)
+    *_, answer = asked.answer("\ud83d Who?", f"\ud83d{TEXT}\ude00")
+    for each in (found, answer):
         assert json.dumps(each, ensure_ascii=False).encode(), "as it is sent"
-    assert found["context"] == f"?{TEXT}?"
+    assert found and found["context"] == f"?{TEXT}?"
+
+
+def test_what_a_client_asked_that_left_is_ended(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    def endless(_runtime: Runtime, of: Family, *_given: Any, emit: Callable[[Asking], None], **_named: Any) -> None:
+        began.set()
+        try:
+            while True:
+                emit(Asking(Query(QUESTION, TEXT), of, "cpu", []))
+                time.sleep(0.05)
+        except Cancelled:
+            ended.set()
+            raise
+
+    monkeypatch.setattr(api, "ask", endless)
+    call = f"{url}gradio_api/call/ask"
+    event = httpx.post(call, json={"data": [QUESTION, TEXT, ["baseline"], "", "", 60]}).json()["event_id"]
+    with httpx.stream("GET", f"{call}/{event}"):
+        assert began.wait(PATIENCE_S) and not ended.is_set()
+    assert ended.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,10 @@ from qa_backends.training.settings import BATCH_TOKENS, LEARNING_RATE, Changes, 
 
 Data = Annotated[Path, typer.Option("--data", help="SQuAD-format training questions, plain or .xz.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the run; a stopped run in it goes on.")]
-Passes = Annotated[float, typer.Option("--passes", help="How often every question is seen.")]
-Rate = Annotated[float, typer.Option("--learning-rate")]
-Tokens = Annotated[int, typer.Option("--batch-tokens", help="Tokens a step, padding included.")]
+MOST_PASSES = 1_000
+Passes = Annotated[float, typer.Option("--passes", min=0.0, max=MOST_PASSES, help="How often every question is seen.")]
+Rate = Annotated[float, typer.Option("--learning-rate", min=0.0, max=1.0)]
+Tokens = Annotated[int, typer.Option("--batch-tokens", min=1, help="Tokens a step, padding included.")]
 Seed = Annotated[int, typer.Option("--seed")]
 HoldOut = Annotated[
     int, typer.Option("--hold-out", min=0, help="How many articles are kept apart: nothing is trained on them.")

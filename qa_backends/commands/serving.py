@@ -28,9 +28,10 @@ from qa_backends.commands.terminal import (
 )
 from qa_backends.errors import BackendUnavailable, InputError
 from qa_backends.limits import devices
+from qa_backends.measure.benchmark.plan import within
 from qa_backends.measure.results.shipped import preselection
-from qa_backends.serving.batching import BatchSize
-from qa_backends.serving.service import Bounds
+from qa_backends.serving.batching import MOST_WAIT_MS, BatchSize
+from qa_backends.serving.service import MOST_SECONDS, Bounds
 
 NEEDED = ("prometheus_client", "swagger_ui_bundle")
 SIZE, BOUNDS = BatchSize(), Bounds()
@@ -54,7 +55,8 @@ def serve(
     ] = None,
     max_batch: Annotated[int, typer.Option("--max-batch", min=1, help="Questions read together.")] = SIZE.items,
     max_wait_ms: Annotated[
-        float, typer.Option("--max-wait-ms", min=0, max=1000, help="How long a question waits for others to join it.")
+        float,
+        typer.Option("--max-wait-ms", min=0, max=MOST_WAIT_MS, help="How long a question waits for others to join it."),
     ] = 1000 * SIZE.wait_s,
     max_queue: Annotated[
         int, typer.Option("--max-queue", min=1, help="Questions that may wait; then 503.")
@@ -64,7 +66,7 @@ def serve(
         typer.Option(
             "--timeout",
             min=0.1,
-            max=86_400,
+            max=MOST_SECONDS,
             help="Seconds until a request gets 504, and until a body that has not come whole gets 408.",
         ),
     ] = BOUNDS.seconds,
@@ -111,17 +113,19 @@ def load(
     _need(("locust", *NEEDED), "load", "pip install '.[load]'")
     from qa_backends.measure.results.files import as_dict, write_results
     from qa_backends.runtime import Runtime
-    from qa_backends.serving.load.measure import measure
+    from qa_backends.serving.load.measure import MOST_CLIENTS, measure
     from qa_backends.serving.load.records import KIND
     from qa_backends.serving.load.servers import Target
 
     check_writable(save)
     of, chosen = catalog.resolve(backend, family, otherwise=catalog.FASTEST)
     of.check_answers()
+    many = numbers("--clients", clients)
+    within("The number of clients", many, 1, MOST_CLIENTS, "clients")
     where = pick_device(device or next((each for each in devices() if each in chosen.runs_on), None))
     target = Target(Runtime(progress=watched), of, chosen, where, triton_environment)
     found = measure(
-        target, lengths=numbers("--lengths", lengths), tokens=tokens, clients=numbers("--clients", clients), runs=runs,
+        target, lengths=numbers("--lengths", lengths), tokens=tokens, clients=many, runs=runs,
         seconds=seconds, progress=watched,
     )  # fmt: skip
     for each in found.left_out:

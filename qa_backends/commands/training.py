@@ -18,7 +18,7 @@ from qa_backends.checkpoints.sources import make_ready, with_tokenizer
 from qa_backends.commands.calibrating import calibrate
 from qa_backends.commands.comparing import compare
 from qa_backends.commands.finishing import finish, show_made
-from qa_backends.commands.runs import Chosen, of_a_run
+from qa_backends.commands.runs import MOST_PASSES, Chosen, of_a_run
 from qa_backends.commands.soups import soup
 from qa_backends.commands.terminal import FamilyName, Json, bar, check_writable, console, show, table_of, watched
 from qa_backends.errors import InputError
@@ -99,7 +99,10 @@ def prune(
     hidden_passes: Annotated[
         float,
         typer.Option(
-            "--hidden-passes", min=0.0, help="The first passes after the last cut that teach hidden states too."
+            "--hidden-passes",
+            min=0.0,
+            max=MOST_PASSES,
+            help="The first passes after the last cut that teach hidden states too.",
         ),
     ] = 0.0,
     family: FamilyName = None,

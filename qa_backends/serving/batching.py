@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+MOST_WAIT_MS = 1000
+"""For so long the first of a batch may wait for others, at most."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

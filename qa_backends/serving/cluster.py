@@ -25,11 +25,11 @@ from qa_backends.errors import InputError, QAError
 from qa_backends.measure.results.shipped import preselection
 from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
-from qa_backends.serving.batching import Batcher, BatchSize
+from qa_backends.serving.batching import MOST_WAIT_MS, Batcher, BatchSize
 from qa_backends.serving.bounds import Bounded
 from qa_backends.serving.rest import ANSWER, BACKENDS, PROBLEMS, failing
 from qa_backends.serving.schemas import AnswerRequest, Failed, Given, GivenAnswer, Served, given, served
-from qa_backends.serving.service import Bounds, Full, NotReady, by_name, tokens_of
+from qa_backends.serving.service import MOST_SECONDS, Bounds, Full, NotReady, by_name, tokens_of
 from qa_backends.serving.together import Together
 
 TRIES = 5
@@ -60,11 +60,11 @@ class Options(BaseModel):
     cpus: float = Field(1, gt=0, description="Cores of a replica; it computes with as many threads.")
     gpus: float = Field(0, ge=0, description="Of a replica: 0.25 puts four on a GPU.")
     max_batch: int = Field(SIZE.items, ge=1)
-    max_wait_ms: float = Field(1000 * SIZE.wait_s, ge=0)
+    max_wait_ms: float = Field(1000 * SIZE.wait_s, ge=0, le=MOST_WAIT_MS)
     max_queue: int = Field(
         BOUNDS.accepted, ge=1, description="Questions that may wait at a replica, and as many for one; then 503."
     )
-    timeout: float = Field(BOUNDS.seconds, gt=0, description="Seconds until a request gets 504.")
+    timeout: float = Field(BOUNDS.seconds, gt=0, le=MOST_SECONDS, description="Seconds until a request gets 504.")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
     from qa_backends.serving.metrics import Metrics
 
-
 T = TypeVar("T")
+MOST_SECONDS = 86_400
+"""That a request may be given."""
 
 
 class Full(QAError):

@@ -63,6 +63,8 @@ def test_options_make_replicas() -> None:
         {"cpus": 0},
         {"device": "cuda"},
         {"device": "x"},
+        {"max_wait_ms": float("inf")},
+        {"timeout": float("inf")},
     ],
 )
 def test_options_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:

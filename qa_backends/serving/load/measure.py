@@ -60,6 +60,7 @@ REQUESTS = "QA_LOAD_REQUESTS"
 TEXTS = 64
 """Different questions that clients ask in turn."""
 BATCHES = (1, 2, 4, 8, 16, 32)
+MOST_CLIENTS = 10_000
 ROUNDS = 5
 WARM_UP_RUNS = 5
 SETTLING_S = 3

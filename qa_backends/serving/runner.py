@@ -12,11 +12,12 @@ import json
 import math
 import sys
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Tokenizer
 
 OUTPUTS = ["start_logits", "end_logits"]
 SPANS_PER_WINDOW = 20
@@ -93,25 +94,30 @@ class Answering:
         self.settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
         warn_of_overflow(self.settings)
         self._run = SESSIONS[self.settings["engine"]](folder / "model.onnx", self.settings)
-        self._plain = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._plain.no_truncation()
-        self._plain.no_padding()
-        self._cutting = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._cutting.no_padding()
-        length, stride = self.settings["max_seq_len"], self.settings["stride"]
-        self._cutting.enable_truncation(max_length=length, stride=stride, strategy="only_second")
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        pair = self._tokenizer.encode("a", "b")  # tells the special tokens before, between and behind
+        first, second = ([at for at, part in enumerate(pair.sequence_ids) if part == each] for each in (0, 1))
+        self._before, self._behind = pair.ids[: first[0]], pair.ids[second[-1] + 1 :]
+        self._between = pair.ids[first[-1] + 1 : second[0]]
+        self._segment = pair.type_ids[second[0]]
 
     def answer(self, question: str, context: str) -> dict[str, Any]:
         """``answer`` and ``span``, its characters, half-open, are ``None`` where the context holds no answer."""
         scores: dict[tuple[int, int], float] = {}
         null = math.inf
-        for window in self._windows(question, context):
-            ids = np.array([window.ids], dtype=np.int64)
-            feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-            feeds["token_type_ids"] = np.array([window.type_ids], dtype=np.int64)
+        for before, piece, offsets in self._windows(question, context):
+            ids = np.array([[*before, *piece, *self._behind]], dtype=np.int64)
+            segments = np.zeros_like(ids)
+            segments[:, len(before) :] = self._segment
+            feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": segments}
             start, end = (np.asarray(logits[0], dtype=np.float32) for logits in self._run(feeds))
+            if not (np.isfinite(start).all() and np.isfinite(end).all()):
+                raise RuntimeError("the model's logits are not finite: export it in another precision")
             null = min(null, float(start[0] + end[0]))
-            for span, score in self._best(window, start, end):
+            inside = slice(len(before), len(before) + len(piece))
+            for span, score in self._best(offsets, start[inside], end[inside]):
                 if context[slice(*(span := without_space(context, *span)))]:
                     scores[span] = max(score, scores.get(span, score))
         if not scores:
@@ -126,24 +132,24 @@ class Answering:
         found = {"answer": context[first:last], "span": [first, last]} if answered else {"answer": None, "span": None}
         return {**found, "confidence": confidence, "score": score, "null_score": null}
 
-    def _windows(self, question: str, context: str) -> list[Encoding]:
-        """The question, cut to its limit, with overlapping pieces of the context."""
-        asked = self._plain.encode(question, add_special_tokens=False)
-        limit = self.settings["max_question_tokens"]
-        if len(asked) > limit:
-            question = question[: asked.offsets[limit - 1][1]]
-        whole = self._cutting.encode(question, context)
-        return [whole, *whole.overflowing]
+    def _windows(self, question: str, context: str) -> Iterator[tuple[list[int], list[int], list[tuple[int, int]]]]:
+        """Overlapping pieces of the context: what stands before each, its tokens, and the characters of these."""
+        asked = self._tokenizer.encode(question, add_special_tokens=False).ids[: self.settings["max_question_tokens"]]
+        text = self._tokenizer.encode(context, add_special_tokens=False)
+        before = [*self._before, *asked, *self._between]
+        capacity = self.settings["max_seq_len"] - len(before) - len(self._behind)
+        stride = self.settings["stride"]
+        for start in range(0, max(1, len(text) - stride), capacity - stride):
+            piece = slice(start, start + capacity)
+            yield before, text.ids[piece], text.offsets[piece]
 
-    def _best(self, window: Encoding, start: Any, end: Any) -> list[tuple[tuple[int, int], float]]:
-        """The best spans of the context's tokens, by the characters they cover, with start logit + end logit."""
-        inside = np.array([each == 1 for each in window.sequence_ids])
+    def _best(self, offsets: list[tuple[int, int]], start: Any, end: Any) -> list[tuple[tuple[int, int], float]]:
+        """The best spans of a piece's tokens, by the characters they cover, with start logit + end logit."""
         length = np.arange(len(start)) - np.arange(len(start))[:, None]
-        allowed = inside[:, None] & inside & (length >= 0) & (length < self.settings["max_answer_tokens"])
+        allowed = (length >= 0) & (length < self.settings["max_answer_tokens"])
         table = np.where(allowed, start[:, None] + end, -np.inf)
         top = np.argsort(-table, axis=None)[:SPANS_PER_WINDOW]
         places = [divmod(int(each), len(start)) for each in top]
-        offsets = window.offsets
         return [
             ((offsets[first][0], offsets[last][1]), float(table[first, last]))
             for first, last in places

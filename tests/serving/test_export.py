@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,22 +14,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pytest
 from helpers import BASELINE, QUESTION, ROOT, TEXT
+from kinds import tokenizer_of
 
 from qa_backends import catalog
 from qa_backends.artefacts.quantise import EIGHT_BIT_SUMS
 from qa_backends.checkpoints.manifest import read_manifest
-from qa_backends.contract import Query
+from qa_backends.contract import Query, ReaderSettings
 from qa_backends.engines._buckets import POSITIONS, padded
 from qa_backends.engines._cpu_graph import AS_IT_STANDS
 from qa_backends.engines.openvino import SHORTEST
 from qa_backends.errors import ArtefactError, InputError
 from qa_backends.progress import UNWATCHED
+from qa_backends.reader.reader import Reader
+from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.serving import runner
 from qa_backends.serving.export import export, fitted_to, write_model
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from qa_backends.catalog import Family
     from qa_backends.runtime import Runtime
+
+    Run = Callable[[dict[str, Any]], list[Any]]
 
 MINILM = catalog.family("minilm")
 
@@ -62,6 +70,52 @@ def test_the_folder_holds_what_it_needs_and_answers_as_the_backend(runtime: Runt
         assert found["span"] == ([expected.span.start, expected.span.end] if expected.span else None)
         for part in ("confidence", "score", "null_score"):
             assert found[part] == pytest.approx(getattr(expected, part), abs=2e-3), part
+
+
+@contextmanager
+def running(folder: Path, tokenizer: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[runner.Answering]:
+    """The runner with a model that is a function, and windows of 64 tokens."""
+    monkeypatch.setitem(runner.SESSIONS, "function", lambda _model, _settings: run)
+    settings = {"engine": "function", "max_seq_len": 64, "stride": 8, "max_question_tokens": 12,
+                "max_answer_tokens": 30, "null_threshold": 0.0, "temperature": 1.0}  # fmt: skip
+    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    (folder / "tokenizer.json").write_text(tokenizer, encoding="utf-8")
+    yield runner.Answering(folder)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
+def test_the_runner_cuts_questions_and_texts_as_the_reader_does(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def run(feeds: dict[str, Any]) -> list[Any]:
+        asked.append(feeds)
+        return [np.zeros(feeds["input_ids"].shape, np.float32)] * 2
+
+    with running(tmp_path, tokenizer_of(kind), run, monkeypatch) as away:
+        reader = Reader(SubwordTokenizer(tmp_path), ReaderSettings(max_seq_len=64, stride=8, max_question_tokens=12))
+        for question in (QUESTION, "a \N{GRINNING FACE} \N{GRINNING FACE} \N{GRINNING FACE} who?", "unbelievably " * 9):
+            for text in (TEXT, f"Zoe\u0301 {TEXT} " * 9):
+                asked.clear()
+                away.answer(question, text)
+                windows = reader.prepare(Query(question, text)).windows
+                assert len(asked) == windows.n_windows
+                for row, feeds in enumerate(asked):
+                    length = int(windows.lengths[row])
+                    assert feeds["input_ids"].tolist() == [windows.input_ids[row, :length].tolist()]
+                    segments = windows.inputs(["token_type_ids"])["token_type_ids"][row, :length]
+                    assert feeds["token_type_ids"].tolist() == [segments.tolist()]
+
+
+def test_the_runner_takes_no_logits_that_are_no_numbers_for_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(feeds: dict[str, Any]) -> list[Any]:
+        return [np.full(feeds["input_ids"].shape, np.nan, np.float32)] * 2
+
+    with running(tmp_path, tokenizer_of("bert"), run, monkeypatch) as away, pytest.raises(RuntimeError, match="finite"):
+        away.answer(QUESTION, TEXT)
 
 
 def test_the_runner_leaves_a_graph_for_a_cpu_as_it_stands() -> None:

@@ -90,7 +90,8 @@ class Endpoints:
                 raise InputError(f"The backends can take turns for 0 to {MOST_SECONDS:.0f} seconds, not {seconds:g}.")
             if backends is None:
                 backends = list(catalog.usual(catalog.family(family or catalog.default_family())))
-            resolved = [catalog.resolve(name, family or None) for name in backends]
+            # Each name once: looking one up takes milliseconds, and a program may send a hundred thousand of them.
+            resolved = [catalog.resolve(name, family or None) for name in dict.fromkeys(backends)]
             families = {of.name: of for of, _ in resolved}
             if len(families) > 1:
                 raise InputError("The backends are of several families. Ask one family at a time.")

@@ -14,6 +14,7 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 from helpers import QUESTION, TEXT
 
+from qa_backends import catalog
 from qa_backends.asking.ask import Asking
 from qa_backends.contract import Query
 from qa_backends.progress import Cancelled
@@ -23,7 +24,7 @@ from qa_backends.web.api import Endpoints
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from qa_backends.catalog import Family
+    from qa_backends.catalog import Backend, Family
     from qa_backends.runtime import Runtime
 
 PATIENCE_S = 30.0
@@ -63,6 +64,19 @@ def test_half_an_emoji_can_be_asked_about(runtime: Runtime) -> None:
     for each in (found, answer):
         assert json.dumps(each, ensure_ascii=False).encode(), "as it is sent"
     assert found and found["context"] == f"?{TEXT}?"
+
+
+def test_a_name_that_is_repeated_is_looked_up_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[str] = []
+    resolve = catalog.resolve
+
+    def noting(name: str, family: str | None = None) -> tuple[Family, Backend]:
+        looked_up.append(name)
+        return resolve(name, family)
+
+    monkeypatch.setattr(catalog, "resolve", noting)
+    *_, found = Endpoints(runtime).ask(QUESTION, TEXT, ["baseline"] * 1_000, seconds=0)
+    assert found and len(found["cards"]) == len(looked_up) == 1
 
 
 def test_what_a_client_asked_that_left_is_ended(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Route
 from swagger_ui_bundle import swagger_ui_path
 
 import qa_backends
@@ -28,7 +29,9 @@ from qa_backends.serving.schemas import AnswerRequest, Failed, Given, Served, Se
 from qa_backends.serving.service import Full, NeverReady, NotReady, Service
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable
+
+    from starlette.types import Receive, Scope, Send
 
     from qa_backends.contract import Answer
     from qa_backends.reader.reader import Prepared
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
 ANSWER, BACKENDS = "/v1/answer", "/v1/backends"
 HEALTH, READY, METRICS, DOCS, OPENAPI, SWAGGER = "/health", "/ready", "/metrics", "/docs", "/openapi.json", "/swagger"
 BEARER = HTTPBearer(auto_error=False)
-METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 ALLOWED = {
     ANSWER: ("POST",),
     BACKENDS: ("GET",),
@@ -86,7 +88,7 @@ def build_app(service: Service, key: str | None = None) -> FastAPI:
     )  # fmt: skip
     for router in (_asked(service, key), _state(service)):
         app.include_router(router)
-    app.include_router(_closed())
+    _close(app)
     _documented(app, next(iter(service.places)))
     failing(app)
     app.add_middleware(Bounded, paths=PATHS, seconds=service.bounds.seconds)
@@ -144,26 +146,23 @@ def _state(service: Service) -> APIRouter:
     return router
 
 
-def _closed() -> APIRouter:
+def _close(app: FastAPI) -> None:
     """What is left of our paths, so that none of it falls through to the page: other methods, other names below /v1."""
-    router = APIRouter(include_in_schema=False)
     for path, allowed in ALLOWED.items():
-        router.add_api_route(path, _refusing(allowed), methods=sorted(METHODS - {*allowed}))
-
-    @router.api_route("/v1/{_rest:path}", methods=sorted(METHODS))
-    async def nothing(_rest: str) -> Response:
-        raise HTTPException(404, NOTHING)
-
-    return router
+        able = ", ".join(allowed)
+        app.router.routes.append(Route(path, _Refusing(405, f"Use another method: {able}.", {"Allow": able})))
+    app.router.routes.append(Route("/v1/{_rest:path}", _Refusing(404, NOTHING)))
 
 
-def _refusing(allowed: Sequence[str]) -> Callable[[], Awaitable[Response]]:
-    able = ", ".join(allowed)
+class _Refusing:
+    """Refuses requests, whatever their method: an application of its own, since a route to a function takes GET alone
+    unless all its methods are named, and clients make up others."""
 
-    async def refused() -> Response:
-        raise HTTPException(405, f"Use another method: {able}.", {"Allow": able})
+    def __init__(self, status: int, said: str, headers: dict[str, str] | None = None) -> None:
+        self._refusal = status, said, headers
 
-    return refused
+    async def __call__(self, _scope: Scope, _receive: Receive, _send: Send) -> None:
+        raise HTTPException(*self._refusal)
 
 
 def _guard(key: str) -> Any:

@@ -205,12 +205,14 @@ def test_what_nobody_foresaw_is_an_error_like_the_others_and_logged(
 def check_paths(client: httpx.Client) -> None:
     """Other methods and other names below ours are errors of ours, with the page beside them or without."""
     for path, allowed in {"/v1/answer": "POST", "/v1/backends": "GET", "/ready": "GET, HEAD"}.items():
-        for method in {"GET", "POST", "PUT", "DELETE", "OPTIONS"} - set(allowed.split(", ")):
+        for method in {"GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PROPFIND"} - set(allowed.split(", ")):
             refused = client.request(method, path, headers={"Origin": "http://localhost:3000"})
             assert refused.status_code == 405 and refused.headers["allow"] == allowed and allowed in problem(refused)
             assert "access-control-allow-origin" not in refused.headers
     for path in ("/v1/nothing", "/v1/backends/", "/v1/"):
-        assert client.get(path).status_code == 404 and "/docs" in problem(client.get(path))
+        for method in ("GET", "PROPFIND"):
+            nothing = client.request(method, path)
+            assert nothing.status_code == 404 and "/docs" in problem(nothing)
     assert client.head("/health").status_code == client.head("/ready").status_code == 200
 
 

@@ -96,6 +96,13 @@ def check(query: Query) -> None:
             raise InputError(f"The {name} has {len(text):,} characters; the limit is {limit:,}. Shorten it.")
 
 
+def _check_known(question: Tokens, context: Tokens) -> None:
+    """Raises InputError where the tokenizer found nothing in one of them, though there are characters."""
+    if len(context) == 0 or len(question) == 0:
+        part = "text" if len(context) == 0 else "question"
+        raise InputError(f"The {part} holds no letters, digits or signs that the model knows. Write it in words.")
+
+
 def length_batches(windows: Windows, *, device: str = "cpu", max_tokens: int = BATCH_TOKENS) -> Iterable[IntArray]:
     """How windows are split into forward calls unless a measurement wants it otherwise."""
     return by_tokens(windows, max_tokens=max_tokens, max_padding=MAX_PADDING[device])
@@ -133,19 +140,28 @@ class Reader:
         check(query)
         began = time.perf_counter()
         question, context = self._tokenizer.encode(query.question), self._encode_context(query.context)
-        if len(context) == 0 or len(question) == 0:
-            part = "text" if len(context) == 0 else "question"
-            raise InputError(f"The {part} holds no letters, digits or signs that the model knows. Write it in words.")
+        _check_known(question, context)
         question, notices = self._cut_question(question)
         if self.settings.always_answers:
             notices = (*notices, KNOWS_NO_NULL)
         windows, tokens = self._cut([(question, context)])
         return Prepared((query,), windows, tokens, time.perf_counter() - began, notices)
 
-    def prepare_all(self, queries: Sequence[Query]) -> Prepared:
-        """Tokenises and cuts many queries together, unchecked: a data set's questions are measured as they are."""
+    def prepare_all(self, queries: Sequence[Query], *, checked: bool = False) -> Prepared:
+        """Tokenises and cuts many queries together; unchecked, as a data set's questions are measured as they are.
+
+        Raises:
+            InputError: ``checked``, one of them is empty, too long, or holds nothing that the tokenizer finds.
+        """
         began = time.perf_counter()
-        windows, tokens = self._cut(self._tokenizer.encode_pairs(queries, self.settings.max_question_tokens))
+        if checked:
+            for each in queries:
+                check(each)
+        pairs = self._tokenizer.encode_pairs(queries, self.settings.max_question_tokens)
+        if checked:
+            for question, context in pairs:
+                _check_known(question, context)
+        windows, tokens = self._cut(pairs)
         return Prepared(tuple(queries), windows, tokens, time.perf_counter() - began)
 
     def join(self, prepared: Sequence[Prepared]) -> Prepared:

@@ -25,7 +25,7 @@ from qa_backends.contract import ReaderSettings
 from qa_backends.errors import BackendFailed, InputError
 from qa_backends.limits import devices
 from qa_backends.progress import Progress
-from qa_backends.reader.reader import check, of_each
+from qa_backends.reader.reader import of_each
 from qa_backends.reader.windows import apart, by_count
 from qa_backends.runtime import Runtime
 from qa_backends.runtime.loading import check_device
@@ -134,9 +134,7 @@ class QuestionAnswering:
             yield from self._read(reader, group, options)
 
     def _read(self, reader: Reader, queries: list[Query], options: Options) -> Iterator[Found | list[Found]]:
-        for each in queries:
-            check(each)
-        prepared = reader.prepare(queries[0]) if len(queries) == 1 else reader.prepare_all(queries)
+        prepared = reader.prepare(queries[0]) if len(queries) == 1 else reader.prepare_all(queries, checked=True)
         size = options.batch_size
         split = apart(partial(by_count, size=size, sort=False), each=self._backend.scaled_by_batch) if size else None
         with self._runtime.turn(self.device) as turn:

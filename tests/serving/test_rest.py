@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     AddFile = Callable[[str, str], None]
 
 PATIENCE_S, BUILT_WITHIN_S = 60.0, 300.0
+SHORT = Bounds(seconds=1.0)
+"""What a test waits for to pass, and long enough for an answer on a busy machine."""
 SMALL = "small/baseline-moody"
 QUERY = {"question": QUESTION, "context": TEXT}
 SECRET_WORD = "Quisquilloso"
@@ -249,7 +251,7 @@ def test_a_body_is_bounded_under_a_prefix_too() -> None:
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(mood: Mood, small_family: Family) -> None:
-    with serving(Runtime(), small_family, [MOODY], bounds=Bounds(seconds=0.3)) as client:
+    with serving(Runtime(), small_family, [MOODY], bounds=SHORT) as client:
         head = (
             b"POST /v1/answer HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
         )
@@ -263,7 +265,8 @@ def test_a_body_that_does_not_come_is_not_waited_for(mood: Mood, small_family: F
 
 def in_background(client: httpx.Client, count: int = 1) -> list[threading.Thread]:
     """Requests of one query each, whose answers nobody looks at."""
-    threads = [threading.Thread(target=ask, args=(client, QUERY), daemon=True) for _ in range(count)]
+    clients = Clients(client)
+    threads = [threading.Thread(target=lambda: ask(clients.own, QUERY), daemon=True) for _ in range(count)]
     for each in threads:
         each.start()
     return threads
@@ -303,7 +306,7 @@ def test_texts_that_wait_are_bounded_together(mood: Mood, small_family: Family) 
 
 
 def test_a_request_that_takes_too_long_is_ended(mood: Mood, small_family: Family) -> None:
-    with serving(Runtime(), small_family, [MOODY], bounds=Bounds(seconds=0.3)) as client:
+    with serving(Runtime(), small_family, [MOODY], bounds=SHORT) as client:
         mood.let.clear()
         late = ask(client, QUERY)
         mood.let.set()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from helpers import QUESTION, ROOT, TEXT
+from helpers import QUESTION, ROOT, TEXT, soon
 from serving.moody import MOODY, POISON, Mood, moody
 
 from qa_backends import catalog
@@ -150,11 +150,16 @@ def test_others_get_a_turn_while_a_long_text_is_read(small_family: Family, mood:
     )
     mood.forwards.clear()
     mood.let.clear()
+
+    def go_on_once_a_turn_is_wanted() -> None:
+        if soon(lambda: runtime.ahead() == 2):
+            mood.let.set()
+
     with ThreadPoolExecutor(1) as reading:
         coming = reading.submit(together.read, [long])
         while not mood.forwards and not coming.done():
             time.sleep(0.01)
-        threading.Timer(0.2, mood.let.set).start()
+        threading.Thread(target=go_on_once_a_turn_is_wanted).start()
         with runtime.turn("cpu"):
             between = sum(mood.forwards)
             assert not coming.done()

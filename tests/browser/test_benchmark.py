@@ -55,6 +55,7 @@ def test_the_charts_show_the_backends_that_are_chosen(open_page: Open) -> None:
 def test_progress_and_stop_stay_in_sight_while_it_measures(open_page: Open, size: dict[str, int]) -> None:
     page = open_page(size=size)
     page.get_by_role("tab", name="Benchmark").click()
+    page.wait_for_selector("#qa-bench-chart-6 .main-svg")  # until then the page may be too short to scroll that far
     assert page.locator("#qa-bench-stop").count() == 0
     page.click("#qa-bench-start")
     page.wait_for_selector("#qa-bench-stop:enabled")

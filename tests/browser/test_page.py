@@ -307,6 +307,7 @@ def test_a_text_file_fills_the_text_and_another_file_gets_a_sentence(page: Page,
 def test_a_reload_shows_the_result_again_although_it_is_too_long_for_the_address(page: Page, question: str) -> None:
     context = f"{TEXT} {'The sun shone on the roofs of the town. ' * 160}"
     ask(page, context=context, question=question)
+    page.wait_for_function("sessionStorage.getItem('qa-kept')")  # written with the address, after the result is drawn
     assert "c=" not in page.url.partition("?")[2] and ("q=" in page.url) is (question == QUESTION)
     measured, marks = page.inner_text("#qa-result"), page.locator("#qa-marked mark").count()
     page.reload()

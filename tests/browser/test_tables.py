@@ -198,6 +198,7 @@ def cues(table: Locator) -> set[str]:
 
 def test_a_cue_is_where_the_table_goes_on_and_nowhere_else(phone: Page) -> None:
     table = opened(phone, BENCHMARK)
+    phone.wait_for_selector(f"{BENCHMARK} .qa-frame[data-right][data-below]")  # once the table has its size
     assert cues(table) == {"right", "below"}
     scrolled(table, 200, 200)
     assert cues(table) == {"left", "right", "above", "below"}

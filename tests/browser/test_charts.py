@@ -30,6 +30,10 @@ SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1280x900", "390x84
 TABS = ("Ask", "Benchmark", "Accuracy")
 SIX = ("baseline", "pruned", "pruned-ort", "pruned-ort-fused", "pruned-ort-fp16", "hf-pipeline")
 DRAWN = ".js-plotly-plot >> visible=true"
+LAST_DRAWN = {"Ask": "#qa-history .scatterlayer .point", "Benchmark": "#qa-bench-chart-6 .barlayer .point"}
+"""What is there on a tab once all of its charts are drawn."""
+NAMED_AT_THEIR_ENDS = ("#qa-bench-chart-0", "#qa-bench-chart-4", "#qa-bench-chart-5")
+"""The benchmark's charts that have a name at the end of each line."""
 TOUCHING_PX = 1.5
 MEASURED_WITHIN_MS = 240_000
 """Three measurements of at most a minute each."""
@@ -61,8 +65,8 @@ def on_tab(page: Page, name: str) -> list[Locator]:
     """The charts in sight on that tab, once their lines are drawn."""
     page.get_by_role("tab", name=name).click()
     page.wait_for_timeout(300)
-    if name == "Benchmark":
-        page.wait_for_selector("#qa-bench-chart-6 .barlayer .point")
+    if name in LAST_DRAWN:
+        page.wait_for_selector(LAST_DRAWN[name])
     return page.locator(DRAWN).all()
 
 
@@ -74,11 +78,19 @@ def on_tabs(page: Page, *names: str) -> Iterator[Locator]:
 
 def show_all(page: Page) -> None:
     """Ticks every backend there is to be drawn, where the benchmark's charts begin with a few."""
-    page.get_by_role("tab", name="Benchmark").click()
+    on_tab(page, "Benchmark")
+    bars = page.locator(LAST_DRAWN["Benchmark"]).count()
     page.click("#qa-bench-view > button")
     page.locator("#qa-bench-names").get_by_title("Select/Deselect All").check()
     page.wait_for_selector("#qa-bench-view > button:has-text('all backends')")
-    page.wait_for_timeout(1_000)
+    page.wait_for_function(
+        """([charts, last, bars]) => {
+          const all = document.querySelectorAll('#qa-bench-names input[name]').length;
+          return charts.every(chart => document.querySelectorAll(`${chart} .annotation`).length === all)
+            && document.querySelectorAll(last).length > bars;
+        }""",
+        arg=[NAMED_AT_THEIR_ENDS, LAST_DRAWN["Benchmark"], bars],
+    )
 
 
 def boxes(plot: Locator) -> list[tuple[str, list[float]]]:
@@ -144,7 +156,7 @@ def test_what_a_chart_of_all_backends_says_is_whole_and_apart_and_each_line_name
     show_all(page)
     for plot in on_tabs(page, "Ask", "Benchmark"):
         whole_and_apart(plot)
-    for chart in ("#qa-bench-chart-0", "#qa-bench-chart-4", "#qa-bench-chart-5"):
+    for chart in NAMED_AT_THEIR_ENDS:
         plot = page.locator(chart)
         names = plot.locator(".annotation").all_text_contents()
         assert len(names) == len({each.name for each in shipped.rows}) and any(
@@ -230,6 +242,7 @@ def test_charts_of_what_was_not_measured_are_left_out_with_a_sentence(page: Page
     assert len(on_tab(page, "Benchmark")) == 7
     page.click("#qa-bench-options > button")
     for box, kept in (("#qa-bench-lengths", "32"), ("#qa-bench-batches", "1")):
+        page.wait_for_selector(f"{box} label")  # drawn only when it is unfolded
         for label in page.locator(f"{box} label:has(input)").all():
             label.locator("input").set_checked(label.inner_text().strip() == kept)
     page.locator("#qa-bench-runs input").fill("5")
@@ -237,8 +250,12 @@ def test_charts_of_what_was_not_measured_are_left_out_with_a_sentence(page: Page
     page.click("#qa-bench-start")
     page.wait_for_selector("#qa-bench-to-fill:has-text('two batch sizes or more')", timeout=MEASURED_WITHIN_MS)
     page.wait_for_selector("#qa-bench-stop", state="hidden", timeout=MEASURED_WITHIN_MS)
-    plots = page.locator(DRAWN).all()
-    assert len(plots) == 4 and all(plot.locator(".trace, .point").count() for plot in plots)
+    page.wait_for_function(  # they are drawn once more with the last word
+        """() => {
+          const plots = [...document.querySelectorAll('.js-plotly-plot')].filter(each => each.checkVisibility());
+          return plots.length === 4 && plots.every(each => each.querySelector('.trace, .point'));
+        }"""
+    )
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

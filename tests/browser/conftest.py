@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,16 +12,20 @@ import pytest
 from helpers import NARROW, WIDE
 
 from qa_backends import catalog
+from qa_backends.engines.pytorch import PyTorch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
+    from qa_backends.contract import SpanLogits, Windows
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--no-first-run", "--disable-quic", "--process-per-site"]  # fmt: skip
 PATIENCE = 120_000
+SLOW_S = 1.0
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
@@ -107,3 +112,15 @@ def page(open_page: Callable[..., Page]) -> Page:
 @pytest.fixture
 def phone(open_page: Callable[..., Page]) -> Page:
     return open_page(size=NARROW)
+
+
+@pytest.fixture
+def slow_baseline(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch takes a second, or as much as a test says, more for every forward call: a large model, an old machine."""
+    quick, more_s = PyTorch.forward, getattr(request, "param", SLOW_S)
+
+    def slowly(engine: PyTorch, windows: Windows) -> SpanLogits:
+        time.sleep(more_s)
+        return quick(engine, windows)
+
+    monkeypatch.setattr(PyTorch, "forward", slowly)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from browser.conftest import SLOW_S
 from helpers import ROOT
 from typer.testing import CliRunner
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 BUILT_AND_MEASURED = 180_000
 """Milliseconds within which a backend is built, and a few questions are read, on any machine."""
+UPLOADED = "#qa-accuracy-file .file-preview"
+"""The file that Start would measure; while it is still on its way, its name stands elsewhere."""
 BENCHMARK = ROOT / "assets" / "results" / "benchmark-cpu.json"
 
 
@@ -81,7 +84,7 @@ def test_results_that_ship_are_shown_with_machine_and_date(page: Page) -> None:
     assert content["machine"]["processor"] in caption and content["machine"]["date"] in caption
     page.wait_for_selector("#qa-bench-chart-0 .scatterlayer .point")
     assert page.locator("#qa-bench-table tbody tr").count() == len(content["rows"])
-    assert "python -m qa_backends bench" in page.locator("#qa-bench-command").inner_text()
+    page.wait_for_selector("#qa-bench-command .cm-content:has-text('python -m qa_backends bench')")
     open_tab(page, "Accuracy")
     caption = page.locator("#qa-accuracy-caption").inner_text()
     for said in ("Ships with the app", "11,873 questions of SQuAD v2.0 dev", "all 294 questions that ship", "only to"):
@@ -91,6 +94,8 @@ def test_results_that_ship_are_shown_with_machine_and_date(page: Page) -> None:
         assert sum(data in each for each in shown) >= 5, f"the main ones on {data}"
 
 
+@pytest.mark.parametrize("slow_baseline", [SLOW_S / 10], indirect=True, ids=["slow enough to be watched"])
+@pytest.mark.usefixtures("slow_baseline")
 def test_a_benchmark_is_started_watched_stopped_and_downloaded(page: Page, tmp_path: Path) -> None:
     open_tab(page, "Benchmark")
     unfold(page, "#qa-bench-options")
@@ -162,7 +167,7 @@ def measure(page: Page, limit: int, *, uploaded: Path | None = None, also: str =
     if uploaded:
         page.locator("#qa-accuracy-data label", has_text="file of mine").click()
         page.locator("#qa-accuracy-file input[type=file]").set_input_files(uploaded)
-        page.wait_for_selector(f"#qa-accuracy-file :text('{uploaded.stem}')")
+        page.wait_for_selector(f"{UPLOADED}:has-text('{uploaded.stem}')")
     page.click("#qa-accuracy-start")
     page.wait_for_selector("#qa-accuracy-stop")
     page.wait_for_selector("#qa-accuracy-progress:has-text('Done')", timeout=BUILT_AND_MEASURED)
@@ -276,7 +281,8 @@ def test_progress_is_told_to_everybody_and_moves_nothing(phone: Page) -> None:
     unfold(page, "#qa-accuracy-options")
     page.locator("#qa-accuracy-limit input").fill("96")  # the page shows what is newest, and may skip a short batch
     page.click("#qa-accuracy-options > button")
-    page.wait_for_timeout(500)  # the options fold
+    page.wait_for_selector("#qa-accuracy-limit", state="hidden")
+    page.wait_for_selector("#qa-accuracy-options > button:has-text('96')")  # the server's line, which may be longer now
     page.evaluate(
         """() => {
           const at = document.querySelector('#qa-accuracy-caption');
@@ -349,7 +355,7 @@ def test_a_broken_upload_gets_a_sentence(page: Page, tmp_path: Path) -> None:
     page.click("#qa-accuracy-start")
     page.wait_for_selector("#qa-accuracy-progress .qa-problem:has-text('There is no file')")
     page.locator("#qa-accuracy-file input[type=file]").set_input_files(tmp_path / "broken.json")
-    page.wait_for_selector("#qa-accuracy-file :text('broken')")
+    page.wait_for_selector(f"{UPLOADED}:has-text('broken')")
     page.click("#qa-accuracy-start")
     page.wait_for_selector("#qa-accuracy-progress .qa-problem:has-text('broken.json is not in SQuAD format')")
 

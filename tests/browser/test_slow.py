@@ -6,10 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from browser.conftest import SLOW_S
 from browser.test_page import BOX, ask, finished, in_sight
 from helpers import QUESTION, TEXT, WIDE
 
-from qa_backends.engines.pytorch import PyTorch
 from qa_backends.web.shared.stops import UNFORESEEN
 
 if TYPE_CHECKING:
@@ -17,26 +17,12 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-    from qa_backends.contract import SpanLogits, Windows
     from qa_backends.runtime import Runtime
 
     Open = Callable[..., Page]
 
-SLOW_S = 1.0
 THROTTLED = 6
 """Times slower than it is: what Chrome's own tools take for a cheap phone."""
-
-
-@pytest.fixture
-def slow_baseline(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch takes a second, or as much as a test says, more for every forward call: a large model, an old machine."""
-    quick, more_s = PyTorch.forward, getattr(request, "param", SLOW_S)
-
-    def slowly(engine: PyTorch, windows: Windows) -> SpanLogits:
-        time.sleep(more_s)
-        return quick(engine, windows)
-
-    monkeypatch.setattr(PyTorch, "forward", slowly)
 
 
 SEEN = """(said) => {

@@ -31,7 +31,7 @@ def opened(open_page: Callable[..., Page]) -> Page:
     page.get_by_role("tab", name="Benchmark").click()
     page.click("#qa-fastest > button")
     page.wait_for_selector("#qa-fastest-start")
-    page.locator("#qa-fastest-seconds input").fill("15")
+    page.locator("#qa-fastest-seconds input").fill("25")  # in fewer, a busy machine has none left for the pipeline
     return page
 
 
@@ -47,9 +47,11 @@ def test_the_fastest_is_found_and_the_others_reasons_are_shown(opened: Page) -> 
     assert "advised" in standing["Pruned, fused, FP16"]
     assert "as long" in standing["Baseline"], "raced, or not for want of time, it says how much slower it is"
     opened.wait_for_selector("#qa-fastest-chart .scatterlayer .point")
+    opened.wait_for_selector("#qa-fastest-command .cm-content:has-text('recommend')")  # comes last, and with it the end
     command = opened.locator("#qa-fastest-command").inner_text()
-    assert "recommend" in command and "--max-f1-loss 3" in command and "--seconds 15" in command
-    assert opened.locator("#qa-fastest-start").is_enabled() and opened.locator("#qa-fastest-stop").is_hidden()
+    assert "recommend" in command and "--max-f1-loss 3" in command and "--seconds 25" in command
+    opened.wait_for_selector("#qa-fastest-stop", state="hidden")
+    assert opened.locator("#qa-fastest-start").is_enabled()
     opened.locator("#qa-fastest-seconds input").fill("3000")
     opened.click("#qa-fastest-start")
     opened.wait_for_selector("#qa-fastest-progress [role=alert]:has-text('a race takes at most 120 seconds')")

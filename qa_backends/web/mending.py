@@ -1,4 +1,5 @@
-"""What Gradio's markup leaves out for people who listen to the page or write from right to left, added in the browser.
+"""What Gradio's page leaves out for people who listen to it, write from right to left, or come back to a tab, added in
+the browser.
 
 Gradio builds its parts again and again, so this looks after every change of the page, once a frame.
 """
@@ -21,6 +22,24 @@ MEND = """<script>
     set('input[role=listbox]', 'role', () => 'combobox');
     set('.js-plotly-plot', 'role', () => 'group');
     set('.js-plotly-plot', 'aria-label', each => each.querySelector('.gtitle')?.textContent ?? 'Chart');
+    fit();
+  }
+
+  // What Plotly drew on a tab that is not shown, or did not draw anew there for another window, has not its place's
+  // width. Plotly is told once for each width: a chart that kept its own would be drawn without end.
+  const told = new WeakMap();
+  function fit() {
+    let wrong = false;
+    for (const each of document.querySelectorAll('.js-plotly-plot')) {
+      const drawn = each.querySelector('.main-svg')?.clientWidth, place = each.clientWidth;
+      if (!place || drawn === place) {
+        told.delete(each);
+      } else if (drawn && told.get(each) !== place) {
+        told.set(each, place);
+        wrong = true;
+      }
+    }
+    if (wrong) dispatchEvent(new Event('resize'));
   }
 
   // A verdict is said once, when it is final. Gradio replaces the result with every reading, so it is said elsewhere.
@@ -54,8 +73,8 @@ MEND = """<script>
       if (headline) announce(result, headline);
     });
   }
-  const told = {subtree: true, childList: true, attributes: true, attributeFilter: ['class', 'dir', 'role']};
-  new MutationObserver(soon).observe(document, told);
+  const watched = {subtree: true, childList: true, attributes: true, attributeFilter: ['class', 'dir', 'role']};
+  new MutationObserver(soon).observe(document, watched);
   document.addEventListener('DOMContentLoaded', () => document.body.append(voice));
 
   // Browsers leave alone what is in sight by half.

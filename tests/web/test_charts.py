@@ -114,7 +114,7 @@ def test_the_steps_say_size_f1_and_both_ratios() -> None:
     assert [each.x[0] for each in figure.data] == [18.0, 9.0, 8.0]
     first, second, third = said(figure)
     assert "Baseline" in first and "18.0 ms · 45.0 MB<br>" in first and "measured against" in first
-    assert "<br>F1, SQuAD: 68.5 [67.7–69.3], −0.3 [−0.8 to +0.2]" in first
+    assert "<br>SQuAD: 68.5 [67.7–69.3], −0.3 [−0.8 to +0.2]" in first
     assert f"{RATIO.ratio} to the baseline" in second and "step before" not in second
     assert "to the step before" in third
     alone = charts.ladder([each for each in ROWS if each.name != "pruned"], 128)
@@ -130,8 +130,8 @@ def test_the_steps_say_f1_on_every_set_with_interval_and_difference() -> None:
     records = [each for each in shipped_rows("pruned-deep") if each.tokens == 128]
     (shown,) = said(charts.ladder(records, 128))
     (known,) = quality_beside(records)
-    lines_of_f1 = [each for each in shown.split("<br>") if each.startswith("F1, ")]
-    assert [each.split(":")[0] for each in lines_of_f1] == ["F1, SQuAD", "F1, other texts", "F1, everyday texts"]
+    lines_of_f1 = shown.split("<br>")[-3:]
+    assert [each.split(":")[0] for each in lines_of_f1] == ["SQuAD", "other texts", "everyday texts"]
     for line, each in zip(lines_of_f1, known, strict=True):
         assert each.f1_difference is not None
         assert line.endswith(f": {each.f1_interval.around(each.f1)}, {each.f1_difference.spelt()}")

@@ -37,7 +37,7 @@ def test_what_is_chosen_start_and_what_ships_share_the_first_screen(open_page: O
     page.wait_for_selector("#qa-bench-backends >> visible=true")
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     page.locator("#qa-bench-lengths label", has_text="64").click()
-    page.wait_for_selector("#qa-bench-options > button:has-text('32, 128, 384, 64 tokens')")
+    page.wait_for_selector("#qa-bench-options > button:has-text('32, 64, 128, 384 tokens')")
 
 
 def test_the_charts_show_the_backends_that_are_chosen(open_page: Open) -> None:

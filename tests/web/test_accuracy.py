@@ -153,6 +153,7 @@ def test_what_is_chosen_is_said_in_a_line() -> None:
     chosen = (["baseline", "pruned"], "minilm", "cpu")
     assert said_of(*chosen, OWN, 60) == "Baseline + Pruned · MiniLM · CPU · 60 of the app's own 294 questions"
     assert said_of(*chosen, OWN, None) == "Baseline + Pruned · MiniLM · CPU · the app's own 294 questions"
+    assert said_of(*chosen, OWN, 500) == said_of(*chosen, OWN, 294) == said_of(*chosen, OWN, None), "all there are"
     assert said_of(*chosen, OWN_FILE, 0).endswith("the questions of a file of mine")
 
 

@@ -150,5 +150,7 @@ def test_what_is_chosen_is_said_in_a_line_with_the_time_it_takes() -> None:
     assert said_of(chosen()) == (
         "Baseline + Pruned, fused, FP16 · MiniLM · CPU · 32, 128, 384 tokens · batches of 1, 8 · 2 min at most"
     )
+    ticked_again = chosen(lengths=["384", "32"], batches=["8", "1"])
+    assert "32, 384 tokens · batches of 1, 8" in said_of(ticked_again), "in order, whichever was ticked last"
     assert said_of(chosen(lengths=[])) == "No length is chosen. Choose at least one."
     assert "from 5 to 5000 runs" in said_of(chosen(runs=None))

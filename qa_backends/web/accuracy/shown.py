@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,9 +68,12 @@ def shipped() -> list[QualityRecord]:
     return [each for each in found if each]
 
 
+COUNTS = {OWN: count_of(OWN), EVERYDAY: count_of(EVERYDAY), SQUAD_V2_DEV: SQUAD_DEV_QUESTIONS}
+
+
 def said_of(backends: list[str], family: str, device: str, data: str, limit: float | None) -> str:
-    """What is chosen, in a line."""
-    part = f"{int(limit):,} of " if limit and limit >= 1 else ""
+    """What is chosen, in a line; of a file it is not known yet how many questions it holds."""
+    part = f"{int(limit):,} of " if limit and 1 <= limit < COUNTS.get(data, math.inf) else ""
     return f"{said(backends, family, device)} · {part}{SAID[data]}"
 
 

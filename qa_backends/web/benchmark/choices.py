@@ -27,14 +27,15 @@ def plan_of(
 
 
 def said_of(plan: BenchmarkPlan) -> str:
-    """What is chosen, in a line with the time it takes at most; or why it cannot be measured."""
+    """What is chosen, in a line with the time it takes at most; or why it cannot be measured. Numbers ascend, in
+    whatever order they were ticked."""
     try:
         plan.check()
     except QAError as error:
         return str(error)
     minutes = math.ceil(plan.most_seconds / 60)
     where = "".join(f" + {DEVICE_TITLES[each]}" for each in plan.devices[1:])
-    lengths, batches = (", ".join(map(str, each)) for each in (plan.lengths, plan.batches))
+    lengths, batches = (", ".join(map(str, sorted(each))) for each in (plan.lengths, plan.batches))
     return " · ".join([
         said(list(plan.backends), plan.family, plan.devices[0]) + where, f"{lengths} tokens", f"batches of {batches}",
         f"{minutes} min at most",

@@ -135,3 +135,8 @@ def test_who_comes_second_is_told_of_the_one_ahead_and_can_stop(monkeypatch: pyt
     assert "Stopped" in last[0] and last[1].visible is False
     go_on.set()
     ahead.join(PATIENCE_S)
+
+
+def test_who_named_no_model_is_told_to_name_one() -> None:
+    last = loaded(field(Allowed(hub=True, folders=True)), " ")[-1]
+    assert "No model is named." in last[0]

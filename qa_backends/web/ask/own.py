@@ -97,9 +97,11 @@ class OwnModel:
         )  # fmt: skip
 
     def _adopt(self, wanted: str, allowed: Allowed, progress: Progress) -> catalog.Family:
-        """Raises InputError where this visitor may bring none."""
+        """Raises InputError where this visitor may bring none, or named none."""
         if not allowed.hub:
             raise InputError("Models of one's own can be loaded here by the page's owner alone.")
+        if not wanted.strip():
+            raise InputError("No model is named. Type the name of one, as in deepset/roberta-base-squad2.")
         self._turns.acquire(lambda ahead: progress.say(f"Waiting: {count(ahead, 'model')} ahead of yours …"))
         try:
             return catalog.adopt(wanted, progress, folders=allowed.folders, anonymous=not allowed.folders)

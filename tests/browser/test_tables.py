@@ -149,6 +149,16 @@ def test_sort_and_filter_survive_an_update(page: Page) -> None:
     assert table.get_by_role("status").inner_text() == "1 of 2 shown"
 
 
+def test_what_was_folded_below_a_table_stays_so_when_it_is_drawn_again(page: Page) -> None:
+    opened(page, ACCURACY)
+    ran = page.locator("#qa-accuracy-table details.qa-ran")
+    assert ran.get_attribute("open") is not None
+    ran.locator("summary").click()
+    measured(page, limit=8)
+    page.wait_for_selector("#qa-accuracy-caption:has-text('Your measurement')")
+    assert ran.get_attribute("open") is None
+
+
 def box(table: Locator) -> Locator:
     return table.locator(".qa-scroll")
 

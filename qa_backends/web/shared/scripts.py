@@ -1,4 +1,5 @@
-"""What the browser does by itself on every tab: sort and filter the tables, and show where they go on."""
+"""What the browser does by itself on every tab: sort and filter the tables, show where they go on, and keep folded what
+stands below them."""
 
 from __future__ import annotations
 
@@ -54,6 +55,8 @@ TABLES = """<script>
     table.dataset.arranged = '';
     sort(table, rows);
     filter(table, rows);
+    const ran = table.parentElement.querySelector('.qa-ran');
+    if (ran) ran.open = !wish(table).folded;
     cue(table);
     resized.observe(table.querySelector('.qa-scroll'));
   }
@@ -64,6 +67,10 @@ TABLES = """<script>
     const now = wish(table), same = now.column === head.cellIndex;
     Object.assign(now, {column: same && now.down ? null : head.cellIndex, down: same && !now.down});
     arrange(table);
+  });
+  document.addEventListener('click', ({target}) => {
+    const ran = target.closest('.qa-ran summary')?.parentElement;
+    if (ran) wish(ran.parentElement.querySelector('.qa-table')).folded = ran.open;  // it is about to change
   });
   document.addEventListener('input', ({target}) => {
     const table = target.closest('.qa-tools')?.closest('.qa-table');

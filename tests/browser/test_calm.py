@@ -78,6 +78,29 @@ def test_nothing_jumps_while_the_page_loads_or_measures(open_page: Open, size: d
     assert sum(value for value, _ in asking) < MOST_SHIFT, asking
 
 
+WATCH_THE_TABLE = """
+  window.tops = new Set();
+  const look = () => {
+    const {y, height} = document.querySelector('#qa-bench-table')?.getBoundingClientRect() ?? {};
+    if (height) window.tops.add(Math.round(y + scrollY));
+    requestAnimationFrame(look);
+  };
+  look();
+"""
+
+
+@SIZES
+def test_what_is_below_the_benchmarks_charts_stands_there_before_they_are_drawn(
+    open_page: Open, size: dict[str, int]
+) -> None:
+    page = open_page(size=size, prepare=WATCH_THE_TABLE)
+    open_tab(page, "Benchmark")
+    page.wait_for_selector("#qa-bench-chart-6 .barlayer .point")
+    page.wait_for_timeout(300)
+    tops = page.evaluate("[...window.tops]")
+    assert len(tops) == 1, tops
+
+
 TYPE_AT_ONCE = f"""
   const typeIt = () => {{
     const box = document.querySelector('{BOX}');

@@ -23,7 +23,8 @@ from qa_backends.web.ask.own import OwnModel
 from qa_backends.web.ask.shown import deployed, first_sight, updates_of
 from qa_backends.web.ask.visits import Visit
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, filled_in, offer, said
-from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE
+from qa_backends.web.shared.html import room_for
+from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, HIDDEN, PRIVATE
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
@@ -111,9 +112,9 @@ class AskTab:
                 self._marked = gr.HTML(html.marked(recorded) if recorded else "", elem_id="qa-marked")
             with gr.Column(scale=5, min_width=320):
                 history = (charts.Asked.of(recorded),) if recorded else ()
-                self._chart = gr.Plot(
-                    charts.visit(history, shipped_benchmark()), show_label=False, elem_id="qa-history"
-                )
+                figure = charts.visit(history, shipped_benchmark())
+                gr.HTML(room_for({"qa-history": figure.layout.height}), visible=HIDDEN)
+                self._chart = gr.Plot(figure, show_label=False, elem_id="qa-history")
         with gr.Accordion("How to read this", open=False):
             gr.HTML(f'<p class="qa-soft">{HOW_TO_READ}</p>')
         with gr.Accordion("Copy as code, or as a link", open=False):

@@ -24,9 +24,9 @@ from qa_backends.web.benchmark.choices import command_of, plan_of, said_of
 from qa_backends.web.benchmark.fastest import Fastest
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, preselected
 from qa_backends.web.shared.downloads import Downloads
-from qa_backends.web.shared.html import idle, problem, running
+from qa_backends.web.shared.html import idle, problem, room_for, running
 from qa_backends.web.shared.stops import Stops, startable_again
-from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, PRIVATE, Changes
+from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, HIDDEN, PRIVATE, Changes
 from qa_backends.web.shared.worker import Worker
 
 if TYPE_CHECKING:
@@ -156,10 +156,15 @@ class BenchmarkTab:
                     length_choices(records), value=at, label="Length shown", min_width=160, elem_id="qa-bench-at"
                 )
                 self._log = gr.Checkbox(False, label="Logarithmic latency", min_width=160)
+        drawn = {
+            f"qa-bench-chart-{number}": figure
+            for number, figure in enumerate(charts.drawn(shown.only(records, names), at, log=False))
+        }
+        gr.HTML(room_for({name: figure.layout.height for name, figure in drawn.items() if figure}), visible=HIDDEN)
         with gr.Column(elem_classes="qa-charts"):
             self._charts = [
-                gr.Plot(figure, show_label=False, elem_id=f"qa-bench-chart-{number}", visible=figure is not None)
-                for number, figure in enumerate(charts.drawn(shown.only(records, names), start_at(records), log=False))
+                gr.Plot(figure, show_label=False, elem_id=name, visible=figure is not None)
+                for name, figure in drawn.items()
             ]
         self._to_fill = gr.HTML(to_fill(first), elem_id="qa-bench-to-fill")
 

@@ -10,7 +10,7 @@ from qa_backends.web.shared.palette import title_of
 from qa_backends.web.shared.wording import seconds_left
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from qa_backends.contract import Ran
     from qa_backends.measure.results.records import BenchmarkRecord, LeftOut, QualityRecord
@@ -52,6 +52,13 @@ def running(
         f'<p class="qa-status"><span role="status">{escape(sentence)}</span> <span>{escape(how_far)}</span></p>'
         f"{left_out(without)}</div>"
     )
+
+
+def room_for(heights: Mapping[str, float]) -> str:
+    """A style that gives each chart, by its element's id, its height before it is drawn: Gradio has another until then,
+    and what is below would jump, chart by chart."""
+    rules = (f"#{name}:not(:has(.main-svg)) {{ min-height: {height:g}px; }}" for name, height in heights.items())
+    return f"<style>{' '.join(rules)}</style>"
 
 
 def engine_of(ran: Ran) -> str:

@@ -131,7 +131,7 @@ def test_what_is_uncertain_or_costly_never_leads_in_green(card: Card, figure: st
 @pytest.mark.parametrize("ratio", [Ratio(3.4, 3.2, 3.6, 24), Ratio(1.02, 0.9, 1.1, 24)], ids=["clear", "a tie"])
 def test_a_busy_machine_is_said_before_any_speed(ratio: Ratio) -> None:
     found = verdict_of(replace(view(BASE, replace(FAST, speed_up=ratio)), busy=0.42))
-    assert (found.figure, found.tone) == ("Others took 42% of this machine", "warn")
+    assert (found.figure, found.tone) == ("Others took 42 % of this machine", "warn")
     assert "not to be relied upon" in found.title
     single = verdict_of(replace(view(BASE, replace(FAST, speed_up=None, runs=0)), busy=0.42))
     assert single.figure == found.figure and "estimate" in single.detail
@@ -140,7 +140,7 @@ def test_a_busy_machine_is_said_before_any_speed(ratio: Ratio) -> None:
 def test_a_busy_machine_is_said_before_a_first_estimate_too() -> None:
     single = replace(view(BASE, replace(FAST, speed_up=None, runs=0)), busy=0.6, status="Taking turns: 1 run of each")
     found = verdict_of(single)
-    assert (found.figure, found.tone) == ("Others took 60% of this machine", "warn")
+    assert (found.figure, found.tone) == ("Others took 60 % of this machine", "warn")
     assert "“≈3.3× faster” is not to be relied upon" in found.title and "so far" in found.detail
 
 
@@ -149,7 +149,7 @@ def test_a_busy_machine_is_said_beside_a_time_alone_and_another_answer() -> None
         quiet, busy = (verdict_of(replace(view(*cards), busy=share)) for share in (None, 0.42))
         assert busy.figure == quiet.figure
         said = [chip.text for chip in busy.chips if chip not in quiet.chips]
-        assert said == ["Others took 42% of this machine"]
+        assert said == ["Others took 42 % of this machine"]
 
 
 def test_an_answer_stands_there_before_its_time_is_known() -> None:
@@ -253,7 +253,7 @@ def test_no_answer_is_said_and_what_ran_stands_behind_a_disclosure() -> None:
     shown = drawn.result(view(replace(BASE, answer=None, span=None), FAST))
     assert "no answer in this text" in shown
     disclosed = shown.split("<details>")[1]
-    assert "PyTorch CPU" in disclosed and "tokenise 0.20 ms" in disclosed and "90% confident" in disclosed
+    assert "PyTorch CPU" in disclosed and "tokenise 0.20 ms" in disclosed and "90 % confident" in disclosed
 
 
 def test_typed_text_is_never_markup() -> None:

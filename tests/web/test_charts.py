@@ -166,7 +166,7 @@ def test_mixed_lengths_show_what_sorting_wins() -> None:
     assert figure is not None
     assert [each.x[0] for each in figure.data] == [50.0, 70.0]
     assert "50 as they come, 70 sorted by length" in said(figure)[0]
-    assert "40% padding" in figure.layout.title.text and "10% padding" in figure.layout.title.text
+    assert "40 % padding" in figure.layout.title.text and "10 % padding" in figure.layout.title.text
 
 
 def test_mixed_lengths_show_what_the_app_makes_of_them_where_it_was_measured() -> None:
@@ -189,9 +189,9 @@ def test_what_sorts_nothing_is_shown_one_by_one_beside_those_that_do() -> None:
     assert figure is not None and sorted(each.x[0] for each in figure.data) == [30.0, 35.0, 50.0, 70.0]
     assert "30 as they come, 35 one by one" in said(figure)[-1]
     (caption, strengths) = unwrapped(figure), [each.marker.opacity for each in figure.data]
-    assert "pale: batches of 4 as they come, 40% padding; darker: sorted by length, 10% padding;" in caption
+    assert "pale: batches of 4 as they come, 40 % padding; darker: sorted by length, 10 % padding;" in caption
     assert caption.endswith("full: one by one where nothing is sorted") and max(strengths) == strengths[-1] == 1
-    assert "0% padding" not in "".join(each.hovertemplate or "" for each in figure.data if each.x[0] < 40)
+    assert "0 % padding" not in "".join(each.hovertemplate or "" for each in figure.data if each.x[0] < 40)
 
 
 def test_what_was_not_measured_is_no_empty_frame_but_a_sentence() -> None:

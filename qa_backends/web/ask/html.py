@@ -10,7 +10,7 @@ from qa_backends.asking.recorded import examples
 from qa_backends.web.ask.asked import key_of
 from qa_backends.web.ask.verdict import Verdict, alike, verdict_of
 from qa_backends.web.shared.palette import PART_OPACITY, colour
-from qa_backends.web.shared.wording import count, device_title, milliseconds
+from qa_backends.web.shared.wording import count, device_title, milliseconds, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -222,7 +222,7 @@ def _what_ran(card: Card) -> str:
     built = f" Building it, once, took {milliseconds(card.build_ms)}." if card.build_ms else ""
     return (
         f"{card.title}: {card.summary}. {card.ran}. {parts} ({timed}){against}{wait}. The first run on this question "
-        f"took {milliseconds(card.cold_ms)}.{built}{loaded} {card.confidence:.0%} confident.{known}"
+        f"took {milliseconds(card.cold_ms)}.{built}{loaded} {percent(card.confidence)} confident.{known}"
     )
 
 

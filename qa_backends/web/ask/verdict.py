@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
-from qa_backends.web.shared.wording import milliseconds
+from qa_backends.web.shared.wording import milliseconds, percent
 
 if TYPE_CHECKING:
     from qa_backends.asking.comparison import Card, Comparison, Fastest
@@ -126,7 +126,7 @@ def _disturbed(view: Comparison) -> tuple[Chip, ...]:
 
 
 def _others_took(share: float) -> str:
-    return f"Others took {share:.0%} of this machine"
+    return f"Others took {percent(share)} of this machine"
 
 
 def _quickest(view: Comparison) -> Card:

@@ -20,7 +20,7 @@ from qa_backends.web.shared.charts import axis_title, plain
 from qa_backends.web.shared.lines import Axis, Line, add, coinciding
 from qa_backends.web.shared.lines import chart as line_chart
 from qa_backends.web.shared.palette import PART_OPACITY, colour, faint, title_of
-from qa_backends.web.shared.wording import milliseconds, size, step_facts
+from qa_backends.web.shared.wording import milliseconds, percent, size, step_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -253,7 +253,7 @@ def _ways(measured: Sequence[Record]) -> str:
 
 
 def _padding(record: Record) -> str:
-    return "" if record.padding is None else f", {record.padding:.0%} padding"
+    return "" if record.padding is None else f", {percent(record.padding)} padding"
 
 
 def quality(records: Sequence[Record], at: int) -> go.Figure | None:

@@ -30,6 +30,11 @@ def seconds_left(value: float) -> str:
     return f"about {value:.0f} s left" if value < 120 else f"about {value / 60:.0f} min left"
 
 
+def percent(share: float) -> str:
+    """As in "42 %", of 0.42."""
+    return f"{100 * share:.0f} %"
+
+
 def count(number: int, what: str) -> str:
     """As in "1 question" and "1,000 questions"."""
     return f"{number:,} {what}{'s' if number != 1 else ''}"

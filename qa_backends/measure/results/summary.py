@@ -48,7 +48,10 @@ def summary(benchmark: Benchmark, elsewhere: Sequence[Benchmark]) -> str:
     if missing := [name for name, found in own.items() if not found]:
         raise lacking(" and ".join(missing))
     lines = [_cells(found) for found in own.values()]
-    return "\n\n".join([markdown(head, lines), _how_to_read(benchmark, records), reached([benchmark, *elsewhere])])
+    answered_by = answered_on([each for found in own.values() for each in found])
+    return "\n\n".join(
+        [markdown(head, lines), _how_to_read(benchmark, records, answered_by), reached([benchmark, *elsewhere])]
+    )
 
 
 def _chosen(records: Sequence[BenchmarkRecord]) -> list[str]:
@@ -74,7 +77,7 @@ def _cells(own: list[BenchmarkRecord]) -> list[str]:
     ]
 
 
-def _how_to_read(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
+def _how_to_read(benchmark: Benchmark, records: list[BenchmarkRecord], answered_by: str) -> str:
     lengths = listed([str(each) for each in LENGTHS])
     notes = [
         "Rows: the three that the project is for, of every checkpoint the backend that takes the least time for a "
@@ -84,7 +87,7 @@ def _how_to_read(benchmark: Benchmark, records: list[BenchmarkRecord]) -> str:
         f"{data_sets()}; the last two were written for this project, `own` as proper prose, `everyday` with slang and "
         f"slips. {written_apart()}In percent, at threshold {thresholds()} (how far ahead of the best span `no answer` "
         "must be), with 95 % intervals; under it the difference to the baseline's, of the same questions. "
-        f"Answered on {answered_on(records)}.",
+        f"Answered on {answered_by}.",
         "Times: medians of whole answers, one question at a time, measured in turns on "
         f"{benchmark.machine.sentence(records[0].device)}; times as fast as the baseline at {LENGTHS[-1]} tokens, with "
         f"the interval; questions a second in batches, of {SHOWN_AT} tokens. {UNSTABLE} stands before what was "

@@ -113,6 +113,8 @@ def test_progress_says_what_runs_and_how_long_it_takes() -> None:
     assert 'aria-valuenow="1.00"' in shown and 'aria-valuemax="4"' in shown
     stopped = html.progress(Sweep(PLAN, MACHINE, records=[ROWS[0]], left_out=[LeftOut("", EVIL, EVIL)], of=4))
     assert "Stopped; kept 1 measurement." in stopped and EVIL not in stopped
+    nothing = html.progress(Sweep(PLAN, MACHINE, left_out=[LeftOut("", EVIL, EVIL)], done=4, of=4, complete=True))
+    assert "Nothing could be measured." in nothing and "0 of 4 done" in nothing
     assert seconds_left(300) == "about 5 min left"
 
 

@@ -35,12 +35,17 @@ UNIT = "done"
 
 
 def progress(state: Sweep) -> str:
-    """A bar, what is being measured, and the time left."""
-    if not state.status:
-        ended = "Done:" if state.complete else "Stopped; kept"
-        sentence = f"{ended} {count(len(state.records), 'measurement')}."
-        return running(state.done, state.of or 1, sentence, unit=UNIT, without=state.left_out)
-    return running(state.done, state.of, state.status, unit=UNIT, left_s=state.left_s)
+    """A bar, what is measured, and the time left; in the end, what came of it: what was only left out is not done."""
+    if state.status:
+        return running(state.done, state.of, state.status, unit=UNIT, left_s=state.left_s)
+    done = state.done if state.records else 0
+    return running(done, state.of or 1, _ended(state), unit=UNIT, without=state.left_out)
+
+
+def _ended(state: Sweep) -> str:
+    if not state.records:
+        return "Nothing could be measured." if state.complete else "Stopped; nothing was measured."
+    return f"{'Done:' if state.complete else 'Stopped; kept'} {count(len(state.records), 'measurement')}."
 
 
 def caption(benchmark: Benchmark, whose: str) -> str:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import httpx
@@ -141,13 +142,21 @@ def test_batching_gains_a_share_of_what_batches_can(
     at_once, questions = 32, 2
     query = {"question": "Who?", "context": "Ada."}
 
+    all_there = Barrier(at_once)
+
     def send(clients: Clients) -> int:
         return ask(clients.own, query, backend="small/baseline-slow-calls").status_code
+
+    def come(clients: Clients) -> None:
+        """A thread makes its client, which takes a busy machine as long as all the answers, before any is timed."""
+        assert clients.own
+        all_there.wait()
 
     rates = []
     for size in (BatchSize(items=1), BatchSize(items=at_once)):
         with serving(Runtime(), small_family, [backend], size=size) as client, ThreadPoolExecutor(at_once) as pool:
             clients = Clients(client)
+            list(pool.map(come, [clients] * at_once))
             began = time.perf_counter()
             asked = at_once * (questions if size.items > 1 else 1)
             assert set(pool.map(send, [clients] * asked)) == {200}

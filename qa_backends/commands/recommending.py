@@ -23,7 +23,7 @@ from qa_backends.commands.terminal import (
 )
 from qa_backends.errors import QAError
 from qa_backends.measure.quality.datasets import TITLES
-from qa_backends.measure.recommend.search import F1, Search, advice, frontier, timed
+from qa_backends.measure.recommend.search import Search, advice, frontier, timed
 from qa_backends.measure.recommend.wish import Wish
 
 DEFAULTS = Wish(family="")
@@ -85,15 +85,14 @@ def _table(found: Search) -> Table:
             each.name,
             *[f"{'' if each.turns else '~'}{each.ms[tokens]:.2f}" if each.ms else "-" for tokens in found.wish.lengths],
             str(each.speed_up or "-"),
-            "\n".join(_said(f1) for data in TITLES if (f1 := each.f1_on(data))) or "-",
+            "\n".join(
+                f"{title} {f1.interval.around(f1.value, f1.difference)}"
+                for data, title in TITLES.items()
+                if (f1 := each.f1_on(data))
+            )
+            or "-",
             "-" if each.memory_bytes is None else f"{each.memory_bytes / 1e6:.0f}",
             "-" if each.load_ms is None else f"{each.load_ms / 1000:.1f}",
             found.standing(each),
         )
     return table
-
-
-def _said(f1: F1) -> str:
-    """As in "SQuAD 70.8 [70.1–71.6], −0.7 [−1.2 to −0.1]"."""
-    against = f", {f1.difference.spelt()}" if f1.difference else ""
-    return f"{TITLES[f1.data]} {f1.interval.around(f1.value)}{against}"

@@ -220,9 +220,11 @@ class Interval:
     low: float
     high: float
 
-    def around(self, value: float) -> str:
-        """As in "70.8 [70.0–71.6]": the figure that the interval is of, and the interval."""
-        return f"{value:.1f} [{self.low:.1f}–{self.high:.1f}]"
+    def around(self, value: float, difference: Difference | None = None) -> str:
+        """As in "70.8 [70.0–71.6]": the figure that the interval is of, and the interval; behind them the figure's
+        difference to another, as in ", −1.0 [−1.6 to −0.4]", where it is given."""
+        against = f", {difference.spelt()}" if difference else ""
+        return f"{value:.1f} [{self.low:.1f}–{self.high:.1f}]{against}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from qa_backends.measure.quality.datasets import (
     EVERYDAY,
     OWN,
     SQUAD_DEV_BYTES,
-    SQUAD_DEV_QUESTIONS,
     SQUAD_V2_DEV,
     TITLES,
     count_of,
@@ -28,17 +27,18 @@ if TYPE_CHECKING:
     from qa_backends.measure.results.records import QualityRecord
 
 OWN_FILE = "file"
+COUNTS = {data: count_of(data) for data in TITLES}
 DATA = (
-    (f"The app's own {count_of(OWN)} questions", OWN),
-    (f"The app's {count_of(EVERYDAY)} on everyday texts", EVERYDAY),
-    (f"SQuAD v2.0 dev, {SQUAD_DEV_QUESTIONS:,} questions ({SQUAD_DEV_BYTES / 1e6:.1f} MB, downloaded on first use)",
+    (f"The app's own {COUNTS[OWN]} questions", OWN),
+    (f"The app's {COUNTS[EVERYDAY]} on everyday texts", EVERYDAY),
+    (f"SQuAD v2.0 dev, {COUNTS[SQUAD_V2_DEV]:,} questions ({SQUAD_DEV_BYTES / 1e6:.1f} MB, downloaded on first use)",
      SQUAD_V2_DEV),
     ("A SQuAD-format file of mine", OWN_FILE),
 )  # fmt: skip
 SAID = {
-    OWN: f"the app's own {count_of(OWN)} questions",
-    EVERYDAY: f"the app's {count_of(EVERYDAY)} questions on everyday texts",
-    SQUAD_V2_DEV: f"the {SQUAD_DEV_QUESTIONS:,} questions of SQuAD v2.0 dev",
+    OWN: f"the app's own {COUNTS[OWN]} questions",
+    EVERYDAY: f"the app's {COUNTS[EVERYDAY]} questions on everyday texts",
+    SQUAD_V2_DEV: f"the {COUNTS[SQUAD_V2_DEV]:,} questions of SQuAD v2.0 dev",
     OWN_FILE: "the questions of a file of mine",
 }
 
@@ -66,9 +66,6 @@ def shipped() -> list[QualityRecord]:
     of = catalog.family(catalog.default_family())
     found = [shipped_quality(of, each, data=data) for each in catalog.offered(of) for data in TITLES]
     return [each for each in found if each]
-
-
-COUNTS = {OWN: count_of(OWN), EVERYDAY: count_of(EVERYDAY), SQUAD_V2_DEV: SQUAD_DEV_QUESTIONS}
 
 
 def said_of(backends: list[str], family: str, device: str, data: str, limit: float | None) -> str:

@@ -11,7 +11,7 @@ from qa_backends.measure.timing.statistics import UNSTABLE_ABOVE
 from qa_backends.web.shared.html import engine_of, ran_in_full, running
 from qa_backends.web.shared.palette import title_of
 from qa_backends.web.shared.tables import Cell, Column, f1_cell, number, table_of, text, with_interval
-from qa_backends.web.shared.wording import count, device_title
+from qa_backends.web.shared.wording import count, device_title, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def caption(benchmark: Benchmark, whose: str) -> str:
         for each in benchmark.alone
     )
     differ = sum(each.differs for each in benchmark.alone)
-    off = f": {differ} of {len(benchmark.alone)} differ by more than {100 * UNSTABLE_ABOVE:.0f} %" if differ else ""
+    off = f": {differ} of {len(benchmark.alone)} differ by more than {percent(UNSTABLE_ABOVE)}" if differ else ""
     check = f"<details><summary>Alone, and beside the others{off}</summary><ul>{alone}</ul></details>" if alone else ""
     return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.</p>{check}</div>'
 
@@ -68,7 +68,7 @@ def _by_how_much(record: AloneRecord) -> str:
     """How much longer or less it took in company, where that is not little."""
     if not record.differs:
         return ""
-    return f" ({100 * abs(record.ratio - 1):.0f} % {'longer' if record.ratio > 1 else 'less'})"
+    return f" ({percent(abs(record.ratio - 1))} {'longer' if record.ratio > 1 else 'less'})"
 
 
 def _measured_on(records: Sequence[BenchmarkRecord], quality: Sequence[Sequence[KnownQuality]]) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 TABLES = """<script>
 (() => {
   const wishes = {};  // by the table's name, so that they outlive the HTML, which is replaced while a table grows
-  const wish = table => wishes[table.dataset.name] ??= {column: null, down: false, filter: ''};
+  const wish = table => wishes[table.dataset.name] ??= {column: null, down: false, filter: '', folded: false};
   const words = text => text.toLowerCase().split(/[^\\p{L}\\p{N}.+-]+/u).filter(Boolean);
   const value = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent;
 

@@ -17,7 +17,7 @@ from qa_backends.catalog import BACKENDS
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.programs]
 
 DOCUMENT = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`(qa_backends/[\w/]+\.py)`[^\n]*:\n\n```python\n(.*?)```", re.M | re.S)

@@ -15,7 +15,7 @@ from helpers import ROOT
 
 from qa_backends.serving.load.servers import free_port
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.programs]
 
 PATIENCE_S = 120
 

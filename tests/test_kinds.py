@@ -224,6 +224,7 @@ def test_a_pruned_model_of_a_kind_whose_layers_are_not_known_is_refused(kind: st
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 @pytest.mark.parametrize("kind", ["roberta", "deberta-v2"])
 def test_kinds_that_number_positions_in_the_graph_are_compiled_too(kind: str, tmp_path: Path, runtime: Runtime) -> None:
     check_backend(runtime, family_of(kind, tmp_path), catalog.backend("baseline-compiled"), "cpu")

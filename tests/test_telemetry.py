@@ -75,6 +75,7 @@ def test_openvino_tells_nobody_that_it_was_imported(tmp_path: Path, by: str) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_a_backend_taken_away_tells_nobody_either(runtime: Runtime, small_family: Family, tmp_path: Path) -> None:
     backend = catalog.backend("pruned-ov")
     runtime.make_ready(small_family, backend, "cpu", UNWATCHED)

@@ -126,8 +126,15 @@ def measured(page: Page, limit: int) -> None:
         page.click("#qa-accuracy-options > button")
     page.locator("#qa-accuracy-limit input").fill(str(limit))
     page.click("#qa-accuracy-start")
-    page.wait_for_selector("#qa-accuracy-stop")
-    page.wait_for_selector("#qa-accuracy-progress:has-text('Done')", timeout=180_000)
+    page.wait_for_function(
+        """limit => {
+          const questions = [...document.querySelectorAll('#qa-accuracy-table tbody td')].map(each => each.textContent);
+          const said = document.querySelector('#qa-accuracy-progress').textContent;
+          return questions.includes(limit) && said.includes('Done');
+        }""",
+        arg=str(limit),
+        timeout=180_000,
+    )
 
 
 def test_sort_and_filter_survive_an_update(page: Page) -> None:

@@ -365,6 +365,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_the_command_line_takes_it_anywhere_in_the_line(tmp_path: Path) -> None:
     folder = str(checkpoint_of("electra", tmp_path / "mine"))
     asked = ("answer", "--question", QUESTION, "--context", TEXT, "--backend", "baseline", "--json")

@@ -29,6 +29,7 @@ def test_padding_ends_where_the_models_positions_do() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_a_model_that_is_loaded_late_is_compiled_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs: list[Any] = []
 
@@ -58,6 +59,7 @@ except ArtefactError as error:
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_half_a_library_of_a_process_that_was_stopped_is_an_error_that_says_what_to_delete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ def until(met: object, what: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_it_answers_as_the_interface_of_one_process_does(client: httpx.Client) -> None:
     assert ask(client, *ANSWERS.values()) == [*ANSWERS]
     (served,) = client.get("/v1/backends").json()["backends"]
@@ -175,6 +176,7 @@ def test_it_answers_as_the_interface_of_one_process_does(client: httpx.Client) -
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_a_replica_that_is_killed_while_it_is_asked_loses_nothing(client: httpx.Client) -> None:
     until(lambda: len(replicas()) == 2, "two replicas")
     before = replicas()

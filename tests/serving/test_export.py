@@ -47,6 +47,7 @@ def carried(runtime: Runtime, family: Family, name: str, folder: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 @pytest.mark.parametrize("name", ["pruned-ort-fp16", "pruned-ov"])
 def test_the_folder_holds_what_it_needs_and_answers_as_the_backend(runtime: Runtime, tmp_path: Path, name: str) -> None:
     folder = carried(runtime, MINILM, name, tmp_path / "away")
@@ -207,6 +208,7 @@ def test_a_folder_that_answers_otherwise_is_not_kept(
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_the_folder_answers_in_an_environment_of_its_three_packages(tmp_path: Path) -> None:
     folder, made = tmp_path / "away", tmp_path / "environment"
     command = [sys.executable, "-m", "qa_backends", "export", "--backend", "pruned-ort-fp16", "--to", folder]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.programs]
 PATIENCE_S = 120.0
 QUERY = {"question": QUESTION, "context": TEXT}
 

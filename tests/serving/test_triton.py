@@ -228,6 +228,7 @@ def server(runtime: Runtime, environment: Path, tmp_path_factory: pytest.TempPat
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_a_running_server_keeps_the_contract(scheme: str, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAMED_BY, server.url(scheme))
@@ -244,6 +245,7 @@ def test_a_running_server_keeps_the_contract(scheme: str, server: Running, monke
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_questions_of_many_clients_share_the_servers_batches(server: Running, runtime: Runtime) -> None:
     """Of unlike lengths too; each gets its own logits."""
     with runtime.turn("cpu") as turn:
@@ -266,6 +268,7 @@ def test_questions_of_many_clients_share_the_servers_batches(server: Running, ru
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_a_model_that_the_server_does_not_have_is_named(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAMED_BY, server.url("http"))
     with pytest.raises(BackendUnavailable, match="does not serve this model"), Runtime().turn("cpu") as turn:
@@ -273,6 +276,7 @@ def test_a_model_that_the_server_does_not_have_is_named(server: Running, monkeyp
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_a_server_that_stops_ends_well_and_its_backend_says_so(
     runtime: Runtime, environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,8 +71,10 @@ def adopt(wanted: str, progress: Progress, *, folders: bool = True, anonymous: b
         source = Source(folder=checkpoint, contents=content_hash(checkpoint))
     elif REPOSITORY.fullmatch(wanted) and not any(each in wanted for each in NEVER):
         repository, _, revision = wanted.partition("@")
-        bound = _most_downloaded(spare_disk=anonymous)
-        found = fetch(repository, revision or None, progress, REMEDY, most_bytes=bound, anonymous=anonymous)
+        bound, by = _most_downloaded(spare_disk=anonymous)
+        found = fetch(
+            repository, revision or None, progress, REMEDY, most_bytes=bound, bound_by=by, anonymous=anonymous
+        )
         checkpoint, name = Path(found.folder), repository.partition("/")[2]
         config = admit(checkpoint, most)
         source = Source(repository=repository, revision=found.revision, most_bytes=_limit(), anonymous=anonymous)
@@ -98,13 +100,14 @@ def _folder(wanted: str) -> Path | None:
         return None
 
 
-def _most_downloaded(*, spare_disk: bool) -> int:
-    """Bytes that may be fetched; with ``spare_disk``, only what fits the disk's bound with all that will be built of
-    it. Raises InputError where nothing does."""
-    most = min(_limit(), room() // GROWS) if spare_disk else _limit()
+def _most_downloaded(*, spare_disk: bool) -> tuple[int, str]:
+    """Bytes that may be fetched, and the variable that bounds them; with ``spare_disk``, only what fits the disk's
+    bound with all that will be built of it. Raises InputError where nothing does."""
+    bounds = [(_limit(), "QA_DOWNLOAD_GB"), *([(room() // GROWS, "QA_CACHE_GB")] if spare_disk else [])]
+    most, by = min(bounds)
     if most == 0:
         raise InputError("There is no room for another model now. Try again in an hour, or choose one that is listed.")
-    return most
+    return most, by
 
 
 def _limit() -> int:

@@ -9,9 +9,10 @@ from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.download import FILES
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.checkpoints.load import json_of, named, read_config
-from qa_backends.checkpoints.manifest import shapes_of
+from qa_backends.checkpoints.manifest import weights_in
 from qa_backends.checkpoints.packing import check_tokenizer
 from qa_backends.errors import ArtefactError, InputError
+from qa_backends.reader.tokens import SubwordTokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +39,8 @@ LAYERS = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
 MOST_OF_ANYTHING = 1_000_000
 """The highest number that a config may hold: the largest vocabularies have a quarter of it, and what is made for every
 label or head before shapes are compared must not fill the memory."""
+ROUNDED = ("I8", "U8", "I4", "U4", "F4", "F8_E4M3", "F8_E5M2", "F8_E8M0")
+"""safetensors' names of types that weights are quantised to."""
 SPANS = 2
 """Outputs of the head: a start logit and an end logit for each token."""
 
@@ -47,9 +50,10 @@ def admit(checkpoint: Path, most_bytes: int) -> dict[str, Any]:
 
     Raises:
         InputError: it wants code of its own, holds no safetensors weights in one file, was not taught to find spans, is
-            too large, or its weights are not those that its config describes, or its tokenizer's files contradict each
-            other; each with what to do.
-        ArtefactError: there is no config, or it is of a kind that is not known, or has a tokenizer that is not.
+            too large, or its weights are quantised, or not those that its config describes, or its tokenizer's files
+            contradict each other, or cannot be read; each with what to do.
+        ArtefactError: there is no config, or it is of a kind that is not known, or has a tokenizer that is not, or
+            none.
     """
     for name in (each for each in SMALL if (checkpoint / each).is_file()):
         if (size := (checkpoint / name).stat().st_size) > MOST_SMALL:
@@ -59,9 +63,12 @@ def admit(checkpoint: Path, most_bytes: int) -> dict[str, Any]:
     config = read_config(checkpoint)
     check_tokenizer(checkpoint)
     _check_splits_as_told(checkpoint)
-    shapes = _shapes(checkpoint)
+    _check_opens(checkpoint)
+    weights = _weights(checkpoint)
+    _check_plain(config, weights)  # before shapes, which packing several numbers into one changes
+    shapes = {name: shape for name, (_, shape) in weights.items()}
     head = f"{architecture_of(config).head}weight"
-    if shapes.get(head, [0])[0] != SPANS:
+    if shapes.get(head, [])[:1] != [SPANS]:
         raise InputError(
             f"This model was not taught to find answers: it has no output layer '{head}' of {SPANS} rows. "
             "Fine-tune it first: python -m qa_backends train finetune --from FOLDER"
@@ -96,6 +103,16 @@ def _check_splits_as_told(checkpoint: Path) -> None:
             )
 
 
+def _check_opens(checkpoint: Path) -> None:
+    """Raises InputError where ``tokenizer.json`` is none that can be read."""
+    if not (checkpoint / "tokenizer.json").is_file():
+        return
+    try:
+        SubwordTokenizer(checkpoint)
+    except ArtefactError as error:
+        raise InputError(f"Its tokenizer.json cannot be read ({error.__cause__}). Save the tokenizer again.") from error
+
+
 def _check_described(config: dict[str, Any], shapes: dict[str, list[int]]) -> None:
     """Compares the weights with the model that the config describes, before anything of that size is made.
 
@@ -127,10 +144,21 @@ def _check_described(config: dict[str, Any], shapes: dict[str, list[int]]) -> No
             )
 
 
-def _shapes(checkpoint: Path) -> dict[str, list[int]]:
+def _check_plain(config: dict[str, Any], weights: dict[str, tuple[str, list[int]]]) -> None:
+    """Raises InputError where the weights were rounded, and what they must be scaled by stands beside them: taken as
+    they are, they are another model's."""
+    rounded = next((name for name, (kind, _) in weights.items() if kind in ROUNDED), "")
+    if rounded or config.get("quantization_config"):
+        raise InputError(
+            f"Its weights were quantised{f' (as {rounded[:60]!r})' if rounded else ''}, which is not read. Choose the "
+            "model that they were made of: what it is rounded to is a matter of backends here."
+        )
+
+
+def _weights(checkpoint: Path) -> dict[str, tuple[str, list[int]]]:
     if (checkpoint / WEIGHTS).is_file():
         try:
-            return shapes_of(checkpoint)
+            return weights_in(checkpoint)
         except ArtefactError as error:
             raise InputError(f"Its {WEIGHTS} cannot be read ({error.__cause__}). Save the model again.") from error
     if (checkpoint / PARTS).is_file():

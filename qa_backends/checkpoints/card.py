@@ -11,6 +11,8 @@ from qa_backends.checkpoints.download import CARD
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from huggingface_hub import ModelCardData
+
 TASK, METRIC = "question-answering", "f1"
 SQUAD, SQUAD_V2 = "squad", "squad_v2"
 """What the Hub calls both versions of SQuAD."""
@@ -47,9 +49,12 @@ def read_card(checkpoint: Path) -> Card:
         return Card()
     try:
         told = {} if _repeats(file) else metadata_load(file) or {}
-        data = ModelCardData(**told, ignore_metadata_errors=True)
+        return _said(ModelCardData(**told, ignore_metadata_errors=True))
     except (YAMLError, ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError):
         return Card()  # somebody's text: a card that cannot be read is no reason to refuse the model
+
+
+def _said(data: ModelCardData) -> Card:
     languages = [each for each in _listed(data.language) if LANGUAGE.fullmatch(each)]
     taught = tuple(map(_bare, _listed(data.datasets)))
     found = [each for each in data.eval_results or () if each.task_type == TASK and each.metric_type == METRIC]

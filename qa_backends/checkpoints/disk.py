@@ -112,7 +112,8 @@ def note_ended(repository: str) -> None:
     note = _begun(repository)
     if partials := _partials(note):
         ours = sorted(each.name for each in partials)
-        write_whole(note, json.dumps({"blobs": str(partials[0].parent), "ours": ours}) + "\n")
+        with suppress(OSError):  # on a full disk, which is what is said then, the earlier note tells of them too
+            write_whole(note, json.dumps({"blobs": str(partials[0].parent), "ours": ours}) + "\n")
     else:
         note.unlink(missing_ok=True)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture, known
-from qa_backends.checkpoints.files import CHECKPOINT_FILES, TOKENIZER_SETTINGS, WEIGHTS
+from qa_backends.checkpoints.files import CHECKPOINT_FILES, TOKENIZER_SETTINGS, VOCABULARIES, WEIGHTS
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
@@ -99,6 +99,13 @@ def _with_weights(wanted: Wanted, revision: str | None) -> Path | None:
         )
     )
     return folder if (folder / WEIGHTS).is_file() else None
+
+
+def complete(folder: Path) -> bool:
+    """Whether a snapshot has all that a checkpoint needs. Other clients of the Hub leave parts of one in the folder
+    that all of them share, and out of the Hub's reach, what is there is what ``snapshot_download`` gives."""
+    has = [name for name in FILES if (folder / name).is_file()]
+    return {WEIGHTS, "config.json"} <= set(has) and any(each in has for each in ("tokenizer.json", *VOCABULARIES))
 
 
 def _told(wanted: Wanted, revision: str | None) -> ModelInfo | None:

@@ -24,6 +24,7 @@ from qa_backends.checkpoints.download import (
     TOO_LARGE,
     UNREAD,
     UNTAUGHT,
+    complete,
 )
 from qa_backends.checkpoints.files import WEIGHTS
 from qa_backends.errors import BackendUnavailable
@@ -60,7 +61,7 @@ def fetched(repository: str, revision: str | None) -> Fetched | None:
     Without a pinned ``revision`` the commit that was resolved first is kept to: what was measured on it stays true.
     """
     found = noted(repository, revision)
-    return found if found and (Path(found.folder) / WEIGHTS).is_file() else None
+    return found if found and complete(Path(found.folder)) else None
 
 
 def fetch(
@@ -70,11 +71,13 @@ def fetch(
     remedy: str = REMEDY,
     *,
     most_bytes: int = 0,
+    bound_by: str = "QA_DOWNLOAD_GB",
     anonymous: bool = False,
 ) -> Fetched:
     """A local folder with the repository's config, tokenizer and safetensors weights, downloaded if it is not here.
 
-    More than ``most_bytes``, where given, are not downloaded; ``anonymous``, nothing that wants this machine's token.
+    More than ``most_bytes``, where given, are not downloaded, and the variable that they are ``bound_by`` is named;
+    ``anonymous``, nothing that wants this machine's token.
 
     Raises:
         BackendUnavailable: the Hub cannot be reached, has no such names, or holds no safetensors weights, or too large
@@ -106,21 +109,24 @@ def fetch(
         folder, commit = Path(str(answer["folder"])), str(answer["revision"])
         new = commit not in there and {each.name for each in folder.iterdir()} <= set(FILES)
         found = Fetched(str(folder), commit, new or bool(before and before.brought), anonymous)
-        for each in {revision, found.revision}:  # so that it is found by its commit too
-            write_whole(_note(repository, each), json.dumps(asdict(found)) + "\n")
+        with writable(cache_root()):
+            for each in {revision, found.revision}:  # so that it is found by its commit too
+                write_whole(_note(repository, each), json.dumps(asdict(found)) + "\n")
         keep_within_bound()
         return found
-    raise _refusal(repository, answer, remedy, most_bytes)
+    raise _refusal(repository, answer, remedy, most_bytes, bound_by)
 
 
-def _refusal(repository: str, answer: dict[str, object], remedy: str, most_bytes: int) -> BackendUnavailable:
+def _refusal(
+    repository: str, answer: dict[str, object], remedy: str, most_bytes: int, bound_by: str
+) -> BackendUnavailable:
     """Why nothing came, of what the downloading process answered."""
     problem = str(answer.get("problem"))
     if problem == TOO_LARGE:
         return BackendUnavailable(
             f"{repository} takes {int(str(answer['bytes'])) / 1e9:.1f} GB, and downloads are limited to "
             f"{most_bytes / 1e9:g} GB here.",
-            "Choose a smaller model, or raise the limit: QA_DOWNLOAD_GB.",
+            f"Choose a smaller model, or raise the limit: {bound_by}.",
         )
     if problem == UNREAD:
         return BackendUnavailable(
@@ -135,7 +141,10 @@ def _refusal(repository: str, answer: dict[str, object], remedy: str, most_bytes
     if problem in REASONS:
         return BackendUnavailable(REASONS[problem].format(repository), "Choose another model.")
     if problem == PICKLED:
-        return BackendUnavailable(f"{repository} holds no safetensors weights, and pickled ones are not read.", remedy)
+        return BackendUnavailable(
+            f"{repository} holds no safetensors weights, and pickled ones are not read.",
+            "Choose another model, or save this one as safetensors: save_pretrained(FOLDER).",
+        )
     if problem == FAILED:
         return BackendUnavailable(f"{repository} could not be fetched: {answer['why']}", "Mend that, and ask again.")
     refusal = BackendUnavailable(f"The Hugging Face Hub could not be reached for {repository}.", remedy)

@@ -136,19 +136,19 @@ def count_parameters(checkpoint: Path) -> tuple[int, int]:
 
 def shapes_of(checkpoint: Path) -> dict[str, list[int]]:
     """The shape of each weight, by its name. Raises ArtefactError where the weights cannot be read."""
-    return {name: shape for name, (_, shape) in _weights_in(checkpoint).items()}
+    return {name: shape for name, (_, shape) in weights_in(checkpoint).items()}
 
 
 def stored_precision(checkpoint: Path) -> str:
     """The precision most of the checkpoint's weights are stored in."""
     sizes: dict[str, int] = {}
-    for kind, shape in _weights_in(checkpoint).values():
+    for kind, shape in weights_in(checkpoint).values():
         sizes[kind] = sizes.get(kind, 0) + math.prod(shape)
     most = max(sizes, key=lambda each: sizes[each])
     return STORED.get(most, most)
 
 
-def _weights_in(checkpoint: Path) -> dict[str, tuple[str, list[int]]]:
+def weights_in(checkpoint: Path) -> dict[str, tuple[str, list[int]]]:
     """The type, by safetensors' name, and the shape of each weight, by its name; only the file's head is read.
 
     Raises:
@@ -218,7 +218,7 @@ def _hash_of(path: Path, _state: tuple[int, int, int]) -> str:
 def _hash_of_shapes(checkpoint: Path, _states: tuple[tuple[int, int, int], ...]) -> str:
     config = read_config(checkpoint)
     costs = {name: config.get(name) for name in COSTS}
-    return hashlib.sha256(json.dumps([costs, _weights_in(checkpoint)], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([costs, weights_in(checkpoint)], sort_keys=True).encode()).hexdigest()
 
 
 def content_hash(checkpoint: Path) -> str:

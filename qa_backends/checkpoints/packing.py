@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
-from qa_backends.checkpoints.files import WEIGHTS
+from qa_backends.checkpoints.files import VOCABULARIES, WEIGHTS
 from qa_backends.checkpoints.fits import kept_fit
 from qa_backends.checkpoints.load import json_of, load_model, read_config, save_model
 from qa_backends.checkpoints.manifest import file_hash, fitted_of, has_head, known_manifest, manifest_of
@@ -34,6 +34,13 @@ PACKING_TOLERANCE = 1e-5
 """Packing removes zeros; it may change logits by no more than rounding the weights of a folded bias does."""
 ONE_TOKENIZER = ("Bert", "DistilBert", "Electra")
 """Kinds whose tokenizers differ in their names alone."""
+NAMING_FILES = (
+    "vocab_file", "merges_file", "tokenizer_file", "gguf_file", "init_inputs", "fast_tokenizer_files",
+    "sp_model_kwargs",
+)  # fmt: skip
+"""Settings by which transformers opens files wherever they are (``PreTrainedTokenizerBase._from_pretrained``)."""
+NAMED_IN = ("tokenizer_config.json", "special_tokens_map.json")
+"""Where it takes them from."""
 
 
 def pack_checkpoint(source: Path, folder: Path, settings: dict[str, Any], progress: Progress = UNWATCHED) -> None:
@@ -167,10 +174,20 @@ def write_tokenizer(source: Path, folder: Path) -> None:
 
 
 def check_tokenizer(source: Path) -> None:
-    """Raises ArtefactError where there is no ``tokenizer.json``, and the model was saved with another tokenizer than
-    its kind's: of the same vocabulary, that would make other tokens."""
+    """Raises ArtefactError where there is no ``tokenizer.json``, and nothing that one can be made from, or the model
+    was saved with another tokenizer than its kind's: of the same vocabulary, that would make other tokens. transformers
+    opens whatever files the settings name, so they may name none: only the model's own are read."""
     if (source / "tokenizer.json").is_file():
         return
+    if not any((source / each).is_file() for each in VOCABULARIES):
+        raise ArtefactError("This model has no tokenizer.json, and no vocabulary that one could be made from.")
+    for file in NAMED_IN:
+        settings = json_of(source / file)
+        if named := [each for each in NAMING_FILES if settings.get(each)]:
+            raise ArtefactError(
+                f"Its {file} names files elsewhere ('{named[0]}'), which are not read. Choose a model that has a "
+                "tokenizer.json."
+            )
     name = architecture_of(read_config(source)).name
     alike = ONE_TOKENIZER if name in ONE_TOKENIZER else (name,)
     told = [json_of(source / each).get("tokenizer_class") for each in ("tokenizer_config.json", "config.json")]

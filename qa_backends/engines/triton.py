@@ -47,6 +47,14 @@ WAYS = {
 """By the scheme of the server's address."""
 
 
+def _scheme(url: str) -> str:
+    """Empty where it is no address."""
+    try:
+        return urlsplit(url).scheme
+    except ValueError:  # of a bracket that is not closed
+        return ""
+
+
 class Triton(Engine):
     """One model of a running server. What is timed is what asking it takes: the way there and back included."""
 
@@ -61,7 +69,7 @@ class Triton(Engine):
     @classmethod
     def refusal(cls, options: Mapping[str, str], device: str | None) -> tuple[str, str] | None:
         url = os.environ.get(NAMED_BY, "")
-        if urlsplit(url).scheme not in WAYS:
+        if _scheme(url) not in WAYS:
             said = f"{NAMED_BY} is “{url}”, which is no address." if url else "No Triton server is named."
             return said, f"Set {NAMED_BY} to one, as http://127.0.0.1:8000 or grpc://127.0.0.1:8001."
         return None

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import torch
 from helpers import QUESTION, ROOT, TEXT, random_bert
 from kinds import HEADS, answer, checkpoint_of, same_weights
 from safetensors.torch import load_file, save_file
@@ -174,6 +175,29 @@ def without_head(folder: Path) -> None:
     save_file(weights, folder / WEIGHTS)
 
 
+def with_head_of_one_number(folder: Path) -> None:
+    weights = load_file(folder / WEIGHTS)
+    save_file(weights | {"qa_outputs.weight": torch.tensor(1.0)}, folder / WEIGHTS)
+
+
+def in_eight_bits(folder: Path) -> None:
+    weights, name = load_file(folder / WEIGHTS), "bert.encoder.layer.0.output.dense.weight"
+    scale = weights[name].abs().amax(1, keepdim=True)
+    rounded = {name: (weights[name] / scale * 127).to(torch.int8), name.replace("weight", "SCB"): scale[:, 0]}
+    save_file(weights | rounded, folder / WEIGHTS)
+
+
+def in_four_bits(folder: Path) -> None:
+    """Two numbers to a byte, in no shape of theirs."""
+    weights, name = load_file(folder / WEIGHTS), "qa_outputs.weight"
+    packed = torch.zeros(weights[name].numel() // 2, 1, dtype=torch.uint8)
+    save_file(weights | {name: packed}, folder / WEIGHTS)
+
+
+def said_to_be_quantised(folder: Path) -> None:
+    changed(folder, quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True})
+
+
 def damaged(folder: Path) -> None:
     (folder / WEIGHTS).write_bytes(b"\xff" * 64)
 
@@ -217,6 +241,15 @@ def japanese(folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}', encoding="utf-8")
 
 
+def without_vocabulary(folder: Path) -> None:
+    for name in ("tokenizer.json", "vocab.txt"):
+        (folder / name).unlink()
+
+
+def with_broken_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text('{"model": {"type": "WordPiece"}}', encoding="utf-8")
+
+
 def cased(folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}', encoding="utf-8")
 
@@ -237,6 +270,10 @@ def unknown(folder: Path) -> None:
         (pickled, "pickled weights, which are never read.*save_pretrained"),
         (split, "split over several files.*max_shard_size"),
         (without_head, "was not taught to find answers.*train finetune"),
+        (with_head_of_one_number, "was not taught to find answers.*train finetune"),
+        (in_eight_bits, r"were quantised \(as 'bert.encoder.layer.0.output.dense.weight'\).*Choose the model"),
+        (in_four_bits, r"were quantised \(as 'qa_outputs.weight'\)"),
+        (said_to_be_quantised, "were quantised, which is not read. Choose the model"),
         (damaged, "cannot be read.*Save the model again"),
         (
             other_shape,
@@ -249,6 +286,8 @@ def unknown(folder: Path) -> None:
         (huge, "tokenizer.json has 60 MB"),
         (with_code, "code of its own.*Choose one without"),
         (japanese, "saved with a BertJapaneseTokenizer, .*Choose a model that has a tokenizer.json"),
+        (without_vocabulary, "has no tokenizer.json, and no vocabulary that one could be made from"),
+        (with_broken_tokenizer, r"^Its tokenizer.json cannot be read \([^/]+\)\. Save the tokenizer again\.$"),
         (cased, "says False of 'do_lower_case', and its tokenizer.json True.*Save the tokenizer again"),
         (spaced, "says True of 'add_prefix_space', and its tokenizer.json False"),
         (unknown, "'big_bird' cannot be read. Choose one of the kinds albert, bert, deberta-v2, distilbert"),
@@ -262,6 +301,26 @@ def test_what_cannot_be_taken_says_why_and_what_to_do(tmp_path: Path, breaking: 
     with pytest.raises((InputError, ArtefactError), match=said):
         catalog.adopt(str(folder), UNWATCHED)
     assert not [each for each in catalog.families() if each.own]
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("vocab_file", "/dev/zero"),
+        ("merges_file", "/dev/zero"),
+        ("tokenizer_file", "/dev/zero"),
+        ("sp_model_kwargs", {"model_file": "/dev/zero"}),
+    ],
+)
+def test_a_vocabulary_that_transformers_would_open_elsewhere_is_refused(
+    tmp_path: Path, file: str, setting: str, value: object
+) -> None:
+    folder = random_bert(tmp_path / "mine")
+    (folder / "tokenizer.json").unlink()
+    (folder / file).write_text(json.dumps({setting: value}), encoding="utf-8")
+    with pytest.raises(ArtefactError, match=f"Its {file} names files elsewhere \\('{setting}'\\), which are not read"):
+        catalog.adopt(str(folder), UNWATCHED)
 
 
 def test_a_tokenizer_that_is_read_by_its_own_file_alone_is_taken(tmp_path: Path) -> None:
@@ -296,9 +355,19 @@ def test_a_model_larger_than_the_budget_is_refused(tmp_path: Path, monkeypatch: 
         catalog.adopt(str(random_bert(tmp_path / "mine")), UNWATCHED)
 
 
-def test_what_a_config_says_of_transformers_own_affairs_is_not_believed(tmp_path: Path, runtime: Runtime) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"_attn_implementation": "somebody/kernel", "attn_implementation": "somebody/kernel"},
+        {"torchscript": True},
+        {"return_dict": False},
+    ],
+)
+def test_what_a_config_says_of_transformers_own_affairs_is_not_believed(
+    tmp_path: Path, runtime: Runtime, said: dict[str, object]
+) -> None:
     plain, folder = random_bert(tmp_path / "plain"), random_bert(tmp_path / "mine")
-    changed(folder, _attn_implementation="somebody/kernel", attn_implementation="somebody/kernel")
+    changed(folder, **said)
     one, other = (answer(runtime, catalog.adopt(str(each), UNWATCHED), "baseline") for each in (plain, folder))
     assert one.span == other.span and same_weights(one, other)
 

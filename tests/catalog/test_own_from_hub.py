@@ -91,7 +91,16 @@ def test_a_card_of_the_first_squad_makes_a_family_that_always_answers(tmp_path: 
 
 @pytest.mark.parametrize(
     "card",
-    ["---\n: [\n---\n", "no card", "---\nlanguage: {a: 1}\nmodel-index: 3\n---\n", "---\n- a\n---", BILLIONS],
+    [
+        "---\n: [\n---\n",
+        "no card",
+        "---\nlanguage: {a: 1}\nmodel-index: 3\n---\n",
+        "---\n- a\n---",
+        BILLIONS,
+        "---\neval_results: [x]\n---\n",
+        "---\nlanguage: 5\n---\n",
+        "---\ndatasets: true\n---\n",
+    ],
 )
 def test_a_card_that_cannot_be_read_is_no_reason_to_refuse(card: str, tmp_path: Path) -> None:
     folder = random_bert(tmp_path / "mine")
@@ -102,8 +111,11 @@ def test_a_card_that_cannot_be_read_is_no_reason_to_refuse(card: str, tmp_path: 
 def test_more_than_the_stated_limit_is_not_downloaded(hub: StandInHub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.publish("somebody/large", {"config.json": b"{}", WEIGHTS: b"x" * 2_000_000})
     monkeypatch.setenv("QA_DOWNLOAD_GB", "0.001")
-    with pytest.raises(BackendUnavailable, match=r"takes 0\.0 GB, .* 0\.001 GB.*QA_DOWNLOAD_GB"):
-        catalog.adopt("somebody/large", UNWATCHED)
+    for anonymous in (False, True):
+        with pytest.raises(
+            BackendUnavailable, match=r"takes 0\.0 GB, .* 0\.001 GB.* raise the limit: QA_DOWNLOAD_GB\."
+        ):
+            catalog.adopt("somebody/large", UNWATCHED, anonymous=anonymous)
     assert not any(WEIGHTS in each for each in hub.asked)
 
 
@@ -112,7 +124,7 @@ def test_where_the_disks_bound_leaves_no_room_visitors_bring_nothing(
 ) -> None:
     monkeypatch.setenv("QA_CACHE_GB", "0.001")
     hub.publish("somebody/mine", checkpoint_of("roberta", tmp_path / "published"))
-    with pytest.raises(BackendUnavailable, match="downloads are limited to"):
+    with pytest.raises(BackendUnavailable, match=r"downloads are limited to .* raise the limit: QA_CACHE_GB\."):
         catalog.adopt("somebody/mine", UNWATCHED, anonymous=True)
     answer(Runtime(), catalog.adopt("somebody/mine", UNWATCHED))
     with pytest.raises(InputError, match="no room for another model now"):

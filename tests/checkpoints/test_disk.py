@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -18,11 +19,12 @@ from typer.testing import CliRunner
 from qa_backends.catalog import Family
 from qa_backends.checkpoints import cache, disk, hub
 from qa_backends.checkpoints.cache import ensure, find
+from qa_backends.checkpoints.download import FAILED
 from qa_backends.checkpoints.hub import fetch, fetched
 from qa_backends.checkpoints.manifest import manifest_of
 from qa_backends.checkpoints.sources import Source, make_ready
 from qa_backends.cli import app
-from qa_backends.errors import InputError
+from qa_backends.errors import BackendUnavailable, InputError
 from qa_backends.progress import UNWATCHED, Cancelled, Progress
 
 if TYPE_CHECKING:
@@ -177,6 +179,27 @@ def test_a_stopped_download_is_told_and_cleared_and_one_that_goes_on_stays(
     assert disk.entries() == [begun]
     assert "1 deleted, 0.01 GB" in CliRunner().invoke(app, ["cache", "clear"]).stdout
     assert disk.entries() == [] and theirs.is_file() and others.is_file(), "whenever they were begun"
+
+
+def test_a_full_disk_is_told_by_the_download_though_its_end_cannot_be_noted(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blobs = tmp_path / "downloaded" / "models--somebody--large" / "blobs"
+
+    def full(_path: Path, _text: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fill(*_wanted: object) -> dict[str, object]:
+        blobs.mkdir(parents=True)
+        (blobs / "ours.incomplete").touch()
+        monkeypatch.setattr(disk, "write_whole", full)
+        return {"problem": FAILED, "why": "the download's own sentence"}
+
+    monkeypatch.setattr(hub, "_downloaded", fill)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "downloaded"))
+    with pytest.raises(BackendUnavailable, match="could not be fetched: the download's own sentence"):
+        fetch("somebody/large", None, UNWATCHED)
+    assert [(each.what, each.folder.name) for each in disk.entries()] == [("begun", "ours.incomplete")]
 
 
 def test_what_a_killed_build_left_is_told_and_cleared_and_what_is_being_built_stays(root: Path) -> None:

@@ -66,6 +66,32 @@ def test_the_first_commit_is_kept_to_though_the_repository_moves_on_and_the_file
     assert weights(again) == b"safe weights"
 
 
+def test_half_a_checkpoint_that_others_left_is_kept_to_only_while_the_hub_is_away(
+    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = hub.publish(REPOSITORY, SAFE)
+    shared = tmp_path / "downloaded" / "models--somebody--something"
+    for file, content in {
+        "refs/main": commit.encode(),
+        f"snapshots/{commit}/config.json": SAFE["config.json"],
+        f"snapshots/{commit}/model.safetensors": SAFE["model.safetensors"],
+    }.items():
+        (shared / file).parent.mkdir(parents=True, exist_ok=True)
+        (shared / file).write_bytes(content)
+    with monkeypatch.context() as away:
+        away.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+        half = fetch(REPOSITORY, None, UNWATCHED)
+    assert half.revision == commit and not (Path(half.folder) / "tokenizer.json").is_file()
+    whole = fetch(REPOSITORY, None, UNWATCHED)
+    assert whole.revision == commit and (Path(whole.folder) / "tokenizer.json").is_file()
+
+
+def test_a_bound_that_nobody_names_is_the_one_of_downloads(hub: StandInHub) -> None:
+    hub.publish(REPOSITORY, SAFE)
+    with pytest.raises(BackendUnavailable, match="raise the limit: QA_DOWNLOAD_GB"):
+        fetch(REPOSITORY, None, UNWATCHED, most_bytes=1)
+
+
 def test_a_pinned_revision_is_fetched_whatever_the_branch_holds(hub: StandInHub) -> None:
     pinned = hub.publish(REPOSITORY, SAFE)
     hub.publish(REPOSITORY, SAFE | {"model.safetensors": b"other weights"})
@@ -118,7 +144,7 @@ def test_a_download_that_talks_a_lot_is_listened_to_and_not_held_up(
 def test_pickled_weights_are_refused(hub: StandInHub) -> None:
     pinned = hub.publish(REPOSITORY, PICKLED)
     for revision in (None, pinned):
-        with pytest.raises(BackendUnavailable, match=r"holds no safetensors weights, and pickled ones are not read"):
+        with pytest.raises(BackendUnavailable, match=r"holds no safetensors weights, and pickled .*save_pretrained"):
             fetch(REPOSITORY, revision, UNWATCHED)
     assert not [each for each in hub.asked if "pytorch_model.bin" in each]
 

@@ -79,9 +79,16 @@ def test_a_model_of_sentencepieces_becomes_a_tokenizer(kind: str, tmp_path: Path
     assert tokenizer.frame.pad == (1 if kind == "xlm-roberta" else 0)
 
 
-def test_a_checkpoint_without_any_tokenizer_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ArtefactError, match="holds no tokenizer that can be read"):
-        pack_checkpoint(published("roberta", tmp_path / "published"), tmp_path / "packed", {})
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [((), "has no tokenizer.json, and no vocabulary"), (("vocab.json",), "holds no tokenizer that can be read")],
+)
+def test_a_checkpoint_without_a_whole_tokenizer_says_so(beside: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    source = published("roberta", tmp_path / "published")
+    for name in beside:
+        (source / name).write_text("{}", encoding="utf-8")
+    with pytest.raises(ArtefactError, match=said):
+        pack_checkpoint(source, tmp_path / "packed", {})
 
 
 def test_weights_in_half_precision_and_of_the_old_names_are_read(tmp_path: Path) -> None:

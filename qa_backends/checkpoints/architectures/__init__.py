@@ -46,6 +46,10 @@ class Block:
     remove_ffn: Callable[[], None]
 
 
+OF_THE_CALLER = ("attn_implementation", "torchscript", "return_dict", "output_attentions", "output_hidden_states")
+"""What configs can say of how a model is called, which is said here."""
+
+
 class Architecture:
     """What loading, packing, pruning, exporting and fusing must know of a kind of model, and nothing more.
 
@@ -109,7 +113,7 @@ class Architecture:
 
         kind: Any = getattr(transformers, f"{self.name}Config")
         # What begins with "_" is transformers' own, and could name code to fetch.
-        public = {key: each for key, each in settings.items() if key[:1] != "_" and key != "attn_implementation"}
+        public = {key: each for key, each in settings.items() if key[:1] != "_" and key not in OF_THE_CALLER}
         config: PretrainedConfig = kind.from_dict(public, attn_implementation=attention)
         return config
 

@@ -2,7 +2,8 @@
 ``long-texts``, ``recommend``, ``record``, ``report``, ``serve``, ``load``, ``export``, ``triton``, ``train``,
 ``cache``.
 
-Exit codes: 0; 2 for bad usage or input; 1 for failure. Errors are one line on stderr; ``--debug`` shows the traceback.
+Exit codes: 0; 2 for bad usage or input; 1 for failure; 130 after Ctrl-C. Errors are one line on stderr; ``--debug``
+shows the traceback.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ import typer
 
 from qa_backends import catalog
 from qa_backends.commands import asking, benchmarking, building, caching, measuring, recommending, serving, training
-from qa_backends.commands.terminal import errors, watched
+from qa_backends.commands.terminal import errors, interrupted, watched
 from qa_backends.errors import InputError, QAError
+
+INTERRUPTED = 130
+"""What Typer gives back after Ctrl-C: 128 and the signal's number, as shells have it."""
 
 app = typer.Typer(
     add_completion=False,
@@ -66,12 +70,16 @@ def main() -> None:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         errors.print(f"Error: {' '.join(message.split())}")
         sys.exit(2 if isinstance(error, InputError | typer.TyperException) else 1)
+    if code == INTERRUPTED:
+        interrupted.set()
     sys.exit(code if arguments else 2)
 
 
 def _model_first(arguments: list[str]) -> list[str]:
     """``--model`` and its value in front of the command, wherever they stood."""
     for place, each in enumerate(arguments):
+        if each == "--model" and each is arguments[-1]:
+            return [each]  # and hears that its value is missing
         count = 2 if each == "--model" else 1 if each.startswith("--model=") else 0
         if count:
             return arguments[place : place + count] + arguments[:place] + arguments[place + count :]

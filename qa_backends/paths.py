@@ -58,10 +58,10 @@ def cache_root() -> Path:
 def write_whole(path: Path, text: str) -> None:
     """Replaces the file's contents at once: who reads it, or finds it after a crash, sees the old text or the new. A
     link stays one, and what is no file, as /dev/stdout, is written to."""
-    path = path.resolve()
-    if path.exists() and not path.is_file():
+    if path.exists() and not path.is_file():  # as it is named: what a pipe's link leads to is no path
         path.write_text(text, encoding="utf-8")
         return
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode if path.exists() else 0o644  # mkstemp's files are their owner's alone
     handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)

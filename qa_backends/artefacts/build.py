@@ -7,13 +7,13 @@ unless something else than before is to run it: some are then compared with thei
 
 from __future__ import annotations
 
-import json
 import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.artefacts.compare import compare, compare_answers
+from qa_backends.artefacts.notes import note, noted
 from qa_backends.artefacts.rounded import answers_matter, compare_with, kept_with
 from qa_backends.artefacts.steps import CHECKPOINT, Making, Step, chain_of
 from qa_backends.artefacts.texts import probe_windows
@@ -28,7 +28,6 @@ from qa_backends.checkpoints.manifest import (
 )
 from qa_backends.errors import ArtefactError
 from qa_backends.limits import device_name
-from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,13 +149,13 @@ def _finish(checkpoint: Path, step: Step, open_with: Open, progress: Progress, d
                 agreement = compare_answers(step, before, after, checkpoint, progress)
         replace(manifest, largest_logit_difference=difference, agreement=agreement).write(folder)
 
-    folder = find(checkpoint, step.name) or cache.ensure(step.name, facts_of(checkpoint, step.name), make, progress)
+    folder = cache.ensure(step.name, facts_of(checkpoint, step.name), make, progress)
     if _uncompared(folder, step, device):
         parent = build(checkpoint, step.parent, open_with, progress)
         progress.say(f"comparing what '{step.name}' computes on {device} …")
         with _side_by_side(step, parent, folder, open_with, device) as (before, after):
             difference = compare(step.name, before, after, probe_windows(checkpoint), step.tolerance)
-        write_whole(folder / COMPARED, json.dumps(_differences(folder) | {device_name(device): difference}) + "\n")
+        note(folder / COMPARED, device_name(device), difference)
 
 
 @contextmanager
@@ -182,14 +181,7 @@ def _unanswered(checkpoint: Path, folder: Path, step: Step, runner: Runner) -> b
 
 def _uncompared(folder: Path, step: Step, device: str) -> bool:
     """Whether the step must be compared on the device and was not: on the CPU it was when it was built."""
-    return device != "cpu" and device in step.compared_on and device_name(device) not in _differences(folder)
-
-
-def _differences(folder: Path) -> dict[str, float]:
-    try:
-        return dict(json.loads((folder / COMPARED).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return {}
+    return device != "cpu" and device in step.compared_on and device_name(device) not in noted(folder / COMPARED)
 
 
 def _describe(folder: Path, parent: Path, checkpoint: Path, step: Step) -> Manifest:

@@ -3,14 +3,13 @@ compared when it was built: another engine, or one with options, rounds in anoth
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends.artefacts.compare import compare_answers
+from qa_backends.artefacts.notes import note, noted
 from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.random import RANDOM
-from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
 ANSWERED = "answered.json"
 """Share of the answers that stayed, by the runner's key."""
-
-_unwritten: dict[tuple[Path, str], float] = {}
-"""The same, of a cache that can only be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ def answers_matter(step: Step, checkpoint: Path) -> bool:
 
 def kept_with(folder: Path, runner: Runner) -> bool:
     """Whether the artefact was compared as the runner runs it, and kept enough answers."""
-    return runner.key in _shares(folder) or (folder, runner.key) in _unwritten
+    return runner.key in noted(folder / ANSWERED)
 
 
 def compare_with(
@@ -62,14 +58,4 @@ def compare_with(
     progress.say(f"comparing the answers of '{step.name}' in {runner.title} with those before …")
     with runner.open(folder) as after:
         share = compare_answers(step, before, after, checkpoint, progress, run_by=runner.title)
-    try:
-        write_whole(folder / ANSWERED, json.dumps(_shares(folder) | {runner.key: share}) + "\n")
-    except OSError:
-        _unwritten[folder, runner.key] = share
-
-
-def _shares(folder: Path) -> dict[str, float]:
-    try:
-        return dict(json.loads((folder / ANSWERED).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return {}
+    note(folder / ANSWERED, runner.key, share)

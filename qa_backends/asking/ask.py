@@ -193,6 +193,9 @@ def ask(
     runtime.download(family, backends, progress)
     for outcome in state.outcomes:
         _noting(outcome, lambda each: _make_ready(runtime, state, each, progress))
+    if all(each.error for each in state.outcomes):
+        tell("")
+        return state
     with runtime.turn(device, progress) as turn:
         progress.say("Reading the text …")
         prepared = turn.prepare(family, query)

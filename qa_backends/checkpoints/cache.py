@@ -57,6 +57,8 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
     root = cache_root()
     most_bytes()  # before the work, if the variable is no number
     place = root / f"{name}-{key_of(facts)}"
+    if intact(place):  # without the lock, which a cache that can only be read has no room for
+        return used(place)
     with writable(root), locked(f"{place}.lock", name, progress):
         if intact(place):
             return used(place)
@@ -66,6 +68,7 @@ def ensure(name: str, facts: Mapping[str, Any], make: Callable[[Path], None], pr
         building = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=root))
         try:
             make(building)
+            building.chmod(0o755)  # mkdtemp's folders are their owner's alone, and who builds may not be who serves
             building.replace(place)
         finally:
             shutil.rmtree(building, ignore_errors=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import TOKENIZER_SETTINGS, WEIGHTS
+from qa_backends.checkpoints.tensors import save_tensors
 from qa_backends.errors import ArtefactError
 from qa_backends.paths import write_whole
 
@@ -99,8 +100,6 @@ def save_model(model: PreTrainedModel, folder: Path, *, tokenizer_from: Path, dt
 
     ``dtype`` is the precision of storage, not of computation.
     """
-    from safetensors.torch import save_file
-
     folder.mkdir(parents=True, exist_ok=True)
     weights = {
         name: weight.detach().to("cpu", dtype).contiguous()
@@ -113,6 +112,4 @@ def save_model(model: PreTrainedModel, folder: Path, *, tokenizer_from: Path, dt
     for name in ("tokenizer.json", "vocab.txt", *TOKENIZER_SETTINGS):
         if (tokenizer_from / name).is_file() and tokenizer_from != folder:
             shutil.copyfile(tokenizer_from / name, folder / name)
-    partial = folder / f"{WEIGHTS}.partial"
-    save_file(weights, partial, metadata={"format": "pt"})
-    partial.replace(folder / WEIGHTS)
+    save_tensors(weights, folder / WEIGHTS, {"format": "pt"})

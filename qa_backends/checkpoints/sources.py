@@ -158,10 +158,11 @@ def _at_hand(source: Source) -> Path | None:
 
 
 def with_tokenizer(checkpoint: Path, progress: Progress) -> Path:
-    """The checkpoint itself, or the same weights and config beside the ``tokenizer.json`` that it predates.
+    """The checkpoint itself, or the same weights and config beside the ``tokenizer.json`` that it predates; a folder
+    without weights as it is, which whoever reads them refuses.
 
     Raises:
-        InputError: it holds no weights. ArtefactError: it holds no tokenizer.
+        ArtefactError: it holds no tokenizer.
     """
     if (checkpoint / "tokenizer.json").is_file() or not (checkpoint / WEIGHTS).is_file():
         return checkpoint

@@ -12,6 +12,7 @@ import typer
 
 from qa_backends import catalog
 from qa_backends.checkpoints.fits import keep_fit
+from qa_backends.checkpoints.manifest import NAME as MANIFEST
 from qa_backends.checkpoints.manifest import Fitted, fitted_of, read_manifest
 from qa_backends.checkpoints.sources import make_ready
 from qa_backends.commands.runs import Also, Data, HoldOut, HoldOutSeed, asked_about
@@ -19,7 +20,9 @@ from qa_backends.commands.terminal import (
     Device,
     FamilyName,
     Json,
+    asked_of,
     bar,
+    check_writable,
     console,
     pick_device,
     questions_of,
@@ -53,12 +56,13 @@ def calibrate(
     The temperature changes no answer, only what the confidence of each is worth. The threshold is used where the
     checkpoint was not trained on those articles. What both do is told of them, and of other questions.
     """
-    of, chosen = catalog.resolve(backend, family)
+    of, chosen = asked_of(backend, family)
     parts = split(questions_of(data), hold_out, hold_out_seed)
     if not parts.articles:
         raise InputError("There is nothing to fit on. Hold out some articles: --hold-out 20.")
     sets = asked_about(parts.held_out, on)
     checkpoint = make_ready(of.source(chosen.checkpoint), watched)
+    check_writable(checkpoint / MANIFEST)
     fit(checkpoint, of, chosen, pick_device(device), parts, sets, [checkpoint])
     keep_fit(checkpoint)
     made = read_manifest(checkpoint)

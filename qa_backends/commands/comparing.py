@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from qa_backends import catalog
+from qa_backends.checkpoints.manifest import NAME as MANIFEST
 from qa_backends.checkpoints.manifest import Manifest, read_manifest
 from qa_backends.commands.runs import Also, Data, HoldOut, HoldOutSeed, asked_about
 from qa_backends.commands.terminal import (
@@ -27,6 +28,7 @@ from qa_backends.commands.terminal import (
 from qa_backends.errors import InputError
 from qa_backends.squad import Question
 from qa_backends.training.heldout import ARTICLES, split
+from qa_backends.training.provenance import weights_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -64,7 +66,7 @@ def compare(
     parts, computing = split(questions_of(data), hold_out, hold_out_seed), pick_device(device)
     if len(checkpoints) < 2 or not parts.articles:
         raise InputError("There is nothing to compare. Name two checkpoints at least, and articles: --hold-out 20.")
-    runs = [(folder, read_manifest(folder)) for folder in checkpoints]
+    runs = [(folder, _made(folder)) for folder in checkpoints]
     control = runs[0][1]
     for folder, made in runs:
         _check_comparable(folder, made, control, parts.articles)
@@ -77,6 +79,14 @@ def compare(
     if as_json:
         return show(as_dict(TECHNIQUES, compared))
     return console.print(_table(rows))
+
+
+def _made(folder: Path) -> Manifest:
+    """Raises InputError where the folder is not what a run has made."""
+    weights_of(folder)
+    if not (folder / MANIFEST).is_file():
+        raise InputError(f"{folder} holds no {MANIFEST}. Name the folder that a run wrote, as in runs/with/model.")
+    return read_manifest(folder)
 
 
 def _table(rows: Sequence[Technique]) -> Table:

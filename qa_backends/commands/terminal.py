@@ -66,7 +66,9 @@ def say(message: str) -> None:
     errors.print(message)
 
 
-watched = Progress(say)
+interrupted = threading.Event()
+"""Ctrl-C has ended the command: what its other threads are still at ends as soon as that looks here."""
+watched = Progress(say, interrupted.is_set)
 """For long jobs of a command: stderr is told what they do."""
 
 
@@ -153,15 +155,18 @@ def bar(what: str, total: int | None) -> Iterator[Any]:
         yield advance
 
 
+MEASURING = "Stopping after this run. Ctrl-C again ends the program and loses what was measured."
+
+
 @contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C once ends the measurement and keeps what there is; twice ends the program."""
+def interruptible(said: str = MEASURING) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C once tells the work to end and keep what there is, which is ``said``; twice ends the program."""
     stop = threading.Event()
 
     def interrupt(_number: int, _frame: object) -> None:
         stop.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        say("Stopping after this run. Ctrl-C again ends the program and loses what was measured.")
+        say(said)
 
     before = signal.getsignal(signal.SIGINT)
     signal.signal(signal.SIGINT, interrupt)

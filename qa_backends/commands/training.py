@@ -20,7 +20,18 @@ from qa_backends.commands.comparing import compare
 from qa_backends.commands.finishing import finish, show_made
 from qa_backends.commands.runs import MOST_PASSES, Chosen, of_a_run
 from qa_backends.commands.soups import soup
-from qa_backends.commands.terminal import FamilyName, Json, bar, check_writable, console, show, table_of, watched
+from qa_backends.commands.terminal import (
+    FamilyName,
+    Json,
+    bar,
+    check_writable,
+    console,
+    interruptible,
+    numbers,
+    show,
+    table_of,
+    watched,
+)
 from qa_backends.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,6 +40,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, quantise, average, calibrate, compare, pack.")
 
+TRAINING = "Stopping after this step, which is kept: the same command goes on from it. Ctrl-C again keeps nothing."
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 
 
@@ -170,13 +182,13 @@ def distil(
 
     teaching = _teaching(teachers, teacher_backend, teacher_logits, family)
     there = read_config(teaching.checkpoint)["num_hidden_layers"]
-    numbers = _numbers(layers) if layers else list(range(1, there, 2))
+    chosen_layers = list(numbers("--layers", layers)) if layers else list(range(1, there, 2))
     with _steps() as on_step:
         made = Distilling(
-            chosen.parts.learned, teaching=teaching, layers=numbers, hidden_passes=hidden_passes, run=chosen.run,
+            chosen.parts.learned, teaching=teaching, layers=chosen_layers, hidden_passes=hidden_passes, run=chosen.run,
             on_step=on_step, by_labels=by_labels,
         ).run()  # fmt: skip
-    settings = {"layers": numbers, "hidden_passes": hidden_passes, "by_labels": by_labels}
+    settings = {"layers": chosen_layers, "hidden_passes": hidden_passes, "by_labels": by_labels}
     settings |= teaching.facts() | chosen.facts()
     finish(made, "distil", teaching.checkpoints, settings, chosen, as_json=as_json)
     if not by_labels:  # which is there to be compared with
@@ -205,13 +217,6 @@ def quantise(
     finish(made, "quantise", [start, *teaching.checkpoints], settings, chosen, as_json=as_json)
 
 
-def _numbers(layers: str) -> list[int]:
-    try:
-        return [int(each) for each in layers.split(",")]
-    except ValueError as error:
-        raise InputError(f"--layers is '{layers}'. Give numbers with commas between, as in 1,3,5.") from error
-
-
 def _teaching(teachers: list[Path] | None, backend: str | None, kept: Path | None, family: str | None) -> Teaching:
     """Who teaches, as it was asked for: the ``teachers``, or the family's baseline. Raises InputError where the logits
     to be ``kept`` cannot be written."""
@@ -220,6 +225,8 @@ def _teaching(teachers: list[Path] | None, backend: str | None, kept: Path | Non
     check_writable(kept)
     of = catalog.family(family or catalog.default_family())
     named = [with_tokenizer(each, watched) for each in teachers or ()]
+    if not named:
+        of.check_answers()
     first, *others = named or [make_ready(of.source(catalog.BASELINE), watched)]
     return Teaching(first, catalog.backend(backend) if backend else None, kept, watched, tuple(others))
 
@@ -288,11 +295,18 @@ def pack(
 
 @contextmanager
 def _steps() -> Iterator[OnStep]:
-    """Tells how far a training run is; its length is known once the first step is done."""
+    """Tells how far a training run is; its length is known once the first step is done. Ctrl-C ends it behind a step,
+    which is saved."""
 
     def note(step: StepReport) -> str:
         what = step.doing if step.loss is None else f"loss {step.loss:.3f}"
         return f"{what}, {step.windows_per_second:.1f} windows a second"
 
-    with bar("steps", None) as advance:
-        yield lambda step: advance(step.number, note(step), step.of)
+    with bar("steps", None) as advance, interruptible(TRAINING) as stopped:
+
+        def on_step(step: StepReport) -> None:
+            advance(step.number, note(step), step.of)
+            if stopped():
+                raise KeyboardInterrupt
+
+        yield on_step

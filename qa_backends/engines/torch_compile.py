@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
 from qa_backends.checkpoints.architectures import architecture_of
@@ -13,7 +14,7 @@ from qa_backends.engines._torch import Run, TorchEngine
 from qa_backends.errors import ArtefactError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from transformers import PreTrainedModel
 
@@ -26,6 +27,21 @@ COMPILED = ((2, 48), (1, 48))
 UNTIL_RECORDED = 2
 """Calls of a new shape on a GPU before it is replayed: one as it is, one that is recorded (torch._inductor
 .cudagraph_trees)."""
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """For what compiles, or may. Raises ArtefactError, which says what to delete, where PyTorch's compiler fails."""
+    from torch._dynamo.exc import BackendCompilerFailed
+    from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+    try:
+        yield
+    except BackendCompilerFailed as error:
+        raise ArtefactError(
+            f"torch.compile failed ({type(error.inner_exception).__name__}). Where a process was stopped while it "
+            f"compiled, PyTorch has kept half a library: delete {cache_dir()}, and try again."
+        ) from error
 
 
 class TorchCompile(TorchEngine):
@@ -45,18 +61,10 @@ class TorchCompile(TorchEngine):
         return "torch.compile needs a C++ compiler, and there is none here.", "Install one: apt-get install g++"
 
     def prepared(self, model: PreTrainedModel) -> Run:
-        from torch._dynamo.exc import BackendCompilerFailed
-        from torch._inductor.runtime.cache_dir_utils import cache_dir
-
         self._positions = architecture_of(model.config).max_tokens(model.config.to_dict())
         self._recorded: set[tuple[int, ...]] = set()
-        try:
+        with compiling():
             return self._compiled(model)
-        except BackendCompilerFailed as error:
-            raise ArtefactError(
-                f"torch.compile failed ({type(error.inner_exception).__name__}). Where a process was stopped while it "
-                f"compiled, PyTorch has kept half a library: delete {cache_dir()}, and ask again."
-            ) from error
 
     def _compiled(self, model: PreTrainedModel) -> Run:
         import torch

@@ -99,8 +99,9 @@ class Runtime:
     def turn(self, device: str, progress: Progress | None = None, *, timed: bool = True) -> Iterator[Turn]:
         """The machine, alone, to work on ``device``. Waiting for earlier turns is the turn's ``wait_s``.
 
-        ``progress`` is told how many are ahead and what is being prepared, in place of the runtime's own. Unless the
-        turn is ``timed``, others may prepare their own meanwhile, see ``beside``.
+        ``progress`` is told how many are ahead, and what is being prepared, which else the runtime's own is told: many
+        ask a server at once, and who waits for whom is none of its log's. Unless the turn is ``timed``, others may
+        prepare their own meanwhile, see ``beside``.
 
         Raises:
             InputError: there is no such device here.
@@ -109,9 +110,13 @@ class Runtime:
         check_device(device)
         watched = progress or self.progress
         began = time.perf_counter()
-        self._lock.acquire(
-            lambda ahead: watched.say(f"Waiting: {ahead} question{'s' if ahead > 1 else ''} ahead of yours …")
-        )
+
+        def waiting(ahead: int) -> None:
+            watched.check()
+            if progress:
+                progress.say(f"Waiting: {ahead} question{'s' if ahead > 1 else ''} ahead of yours …")
+
+        self._lock.acquire(waiting)
         try:
             with self._quiet.timed() if timed else nullcontext():
                 yield Turn(self, device, time.perf_counter() - began, watched)
@@ -132,8 +137,9 @@ class Runtime:
             with suppress(KeyError):  # another thread may just have let it go
                 self._readers.move_to_end(family)
             return found
-        folder = _checkpoint(family.source(catalog.BASELINE), progress or self.progress)
-        made = self._readers[family] = Reader(SubwordTokenizer(folder), family.settings)
+        with translated(family.name, "getting ready"):
+            folder = _checkpoint(family.source(catalog.BASELINE), progress or self.progress)
+            made = self._readers[family] = Reader(SubwordTokenizer(folder), family.settings)
         if len(self._readers) > READERS:
             self._readers.popitem(last=False)
         return made

@@ -10,6 +10,7 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+from qa_backends.checkpoints.tensors import save_tensors
 from qa_backends.errors import InputError
 from qa_backends.training.data import collate, epoch_order, hash_of
 from qa_backends.training.distil import LOWEST_LOGIT, TEMPERATURE
@@ -90,9 +91,13 @@ def cached(
             _keep(kept, teacher(batch), batch)
         windows += len(batch)
         now = time.monotonic()
-        on_step(StepReport(number, len(batches), None, windows / (now - started), "the teacher's logits"))
+        try:
+            on_step(StepReport(number, len(batches), None, windows / (now - started), "the teacher's logits"))
+        except KeyboardInterrupt:
+            save_tensors(kept, file, facts | {"done": str(number)})
+            raise
         if now - saved > SAVE_EVERY_S or number == len(batches):
-            _write(file, kept, facts | {"done": str(number)})
+            save_tensors(kept, file, facts | {"done": str(number)})
             saved = now
     return CachedLogits(kept)
 
@@ -139,13 +144,3 @@ def _read(file: Path, facts: dict[str, str]) -> tuple[Kept, int]:
             return {name: found.get_tensor(name) for name in found.keys()}, int(metadata["done"])  # noqa: SIM118
     except SafetensorError as error:
         raise InputError(f"{file} holds no logits ({error}). Name another file.") from error
-
-
-def _write(file: Path, kept: Kept, metadata: dict[str, str]) -> None:
-    """Replaces the file whole."""
-    from safetensors.torch import save_file
-
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".partial")
-    save_file(kept, partial, metadata=metadata)
-    partial.replace(file)

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qa_backends.engines.torch_compile import TorchCompile
+from qa_backends.engines.torch_compile import TorchCompile, compiling
 from qa_backends.errors import BackendUnavailable, InputError
 from qa_backends.limits import keep_freed_memory, limit_threads
 from qa_backends.training.average import Average
@@ -104,8 +104,9 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = rate_at(step, recipe) * group["pace"]
         torch.manual_seed((recipe.seed << 32 | step) % 2**63)
-        loss = loss_of(batch, step)
-        torch.autograd.backward(loss)
+        with compiling():  # which the first batch does, and the backward pass once more
+            loss = loss_of(batch, step)
+            torch.autograd.backward(loss)
         norm = torch.nn.utils.clip_grad_norm_(parameters.values(), GRADIENT_CLIP)
         value = loss.item()
         if not (math.isfinite(value) and math.isfinite(norm)):
@@ -120,7 +121,11 @@ def train(
         windows += len(batch)
         shown = value if step == first else LOSS_MEMORY * shown + (1 - LOSS_MEMORY) * value
         now = time.monotonic()
-        on_step(StepReport(step + 1, recipe.steps, shown, windows / (now - started)))
+        try:
+            on_step(StepReport(step + 1, recipe.steps, shown, windows / (now - started)))
+        except KeyboardInterrupt:
+            state.save(step + 1)  # the step is whole
+            raise
         if now - saved > SAVE_EVERY_S:
             state.save(step + 1)
             saved = now

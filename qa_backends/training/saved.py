@@ -7,6 +7,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from filelock import FileLock, Timeout
+
+from qa_backends.checkpoints.tensors import save_tensors
 from qa_backends.errors import InputError
 from qa_backends.paths import write_whole
 
@@ -19,37 +22,54 @@ if TYPE_CHECKING:
     from qa_backends.training.settings import Recipe
 
 NAME = "training.safetensors"
-NOTE = "run.json"
+NOTE, LOCK = "run.json", ".lock"
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """AdamW's state of each parameter, by PyTorch's names."""
+OF_THE_DATA = ("windows", "sha256", "steps")
+"""Facts that no option sets by itself."""
+_held: dict[Path, FileLock] = {}
 
 
 def claim(folder: Path, facts: dict[str, object]) -> None:
-    """Notes what the folder's run is, so that what is done of another is never taken for its own.
+    """Notes what the folder's run is, so that what is done of another is never taken for its own, and holds the folder
+    until this process ends.
 
     A note of which nothing came, since its teacher could not run, say, gives way.
 
     Raises:
-        InputError: the folder holds a run with other facts.
+        InputError: the folder holds a run with other facts, or another process is at it.
     """
+    _hold(folder)
     note = folder / NOTE
-    if note.is_file() and any(each != note for each in folder.iterdir()):
+    if note.is_file() and any(each.name not in (NOTE, LOCK) for each in folder.iterdir()):
         _check(folder, json.loads(note.read_text(encoding="utf-8")), facts)
     write_whole(note, json.dumps(facts, indent=1) + "\n")
+
+
+def _hold(folder: Path) -> None:
+    """Raises InputError where another process holds it: both would write the same state."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = _held.setdefault(folder.resolve(), FileLock(folder / LOCK))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise InputError(f"Another process trains in {folder}. Wait for it, or name another folder.") from error
 
 
 def _check(folder: Path, found: dict[str, object], wanted: dict[str, object]) -> None:
     """Raises InputError where a folder's run was ``found`` to have other settings, and says which."""
     differing = [f"{key} {found.get(key)}" for key in {**found, **wanted} if found.get(key) != wanted.get(key)]
     if differing:
+        data = [key for key in OF_THE_DATA if found.get(key) != wanted.get(key)]
+        of = " Of those, --data, --also, --hold-out and --passes decide." if data else ""
         raise InputError(
-            f"{folder} holds a run with other settings ({', '.join(differing)}). Go on with those, or name another "
+            f"{folder} holds a run with other settings ({', '.join(differing)}).{of} Go on with those, or name another "
             "folder."
         )
 
 
 class SavedState:
-    """A run's state on disk, as safetensors: nothing in it can run code when read.
+    """A run's state on disk.
 
     Step and recipe stand in the file's metadata, so that no moment of saving leaves one without the other.
     """
@@ -70,18 +90,13 @@ class SavedState:
 
     def save(self, step: int) -> None:
         """Replaces the saved state whole: a run stopped while saving goes on from the one before."""
-        from safetensors.torch import save_file
-
         tensors = {}
         for name, parameter in self._parameters.items():
             tensors[f"weight.{name}"] = parameter.detach().contiguous()
             for moment in MOMENTS:
                 tensors[f"{moment}.{name}"] = self._optimizer.state[parameter][moment]
         tensors |= {f"average.{name}": each.contiguous() for name, each in self._average.items()}
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        partial = self._file.with_suffix(".partial")
-        save_file(tensors, partial, metadata={"step": str(step), "recipe": json.dumps(self._recipe)})
-        partial.replace(self._file)
+        save_tensors(tensors, self._file, {"step": str(step), "recipe": json.dumps(self._recipe)})
 
     def resume(self) -> int:
         """Loads the saved state, if there is one, and returns the step to go on from.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,9 @@ import pytest
 import torch
 from helpers import random_bert
 
-from qa_backends.artefacts.build import build, find, missing
+from qa_backends.artefacts.build import COMPARED, build, find, missing
 from qa_backends.artefacts.graph import quiet
+from qa_backends.artefacts.rounded import Runner, compare_with, kept_with
 from qa_backends.artefacts.steps import step_of
 from qa_backends.checkpoints.architectures.bert import Bert
 from qa_backends.checkpoints.load import load_model, save_model
@@ -331,6 +332,11 @@ class Devices:
             yield distorted
 
 
+def read_only(_path: Path, _text: str) -> None:
+    """As a cache that another user built, which even root may write to."""
+    raise PermissionError
+
+
 def test_fp16_is_compared_on_the_gpu_before_its_first_use_there_and_once(packed: Path, full: Path) -> None:
     devices = Devices(error=1e-4)
     said: list[str] = []
@@ -341,6 +347,30 @@ def test_fp16_is_compared_on_the_gpu_before_its_first_use_there_and_once(packed:
     assert missing(packed, LAST, "cuda") == []
     assert build(packed, LAST, devices.open_with, Progress(said.append), "cuda") == folder
     assert len(devices.asked) == 2 and len(said) == 1
+
+
+def test_a_comparison_that_cannot_be_noted_beside_the_artefact_is_not_made_again_by_this_process(
+    packed: Path, full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qa_backends.artefacts.notes.write_whole", read_only)
+    devices = Devices(error=0)
+    for _ in range(2):
+        folder = build(packed, LAST, devices.open_with, UNWATCHED, "cuda")
+    assert devices.asked == [("onnx-fused", "cuda"), (LAST, "cuda")] and not (folder / COMPARED).exists()
+
+
+def test_answers_that_cannot_be_noted_beside_the_artefact_count_as_kept(
+    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qa_backends.artefacts.notes.write_whole", read_only)
+
+    def forward(windows: Windows) -> SpanLogits:
+        found = np.sin(windows.input_ids).astype(np.float32)
+        return SpanLogits(found, found)
+
+    runner, other = (Runner("An engine", key, lambda _folder: nullcontext(forward)) for key in ("one", "other"))
+    compare_with(runner, step_of("onnx-int8"), forward, tmp_path, packed, UNWATCHED)
+    assert kept_with(tmp_path, runner) and not kept_with(tmp_path, other)
 
 
 def test_fp16_that_drifts_on_the_gpu_is_refused_there_each_time_and_used_on_the_cpu(packed: Path, full: Path) -> None:

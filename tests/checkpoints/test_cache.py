@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
+from qa_backends.checkpoints import cache
 from qa_backends.checkpoints.cache import ensure, find
 from qa_backends.checkpoints.manifest import Manifest, file_hash, read_manifest
 from qa_backends.errors import ArtefactError
@@ -50,6 +51,21 @@ def test_a_broken_entry_is_noticed_and_built_again(root: Path, damage: str) -> N
     again = ensure("thing", facts, lambda folder: write(folder, "right"), UNWATCHED)
     assert again == find("thing", facts) == place
     assert (again / "model.onnx").read_text() == "right"
+
+
+def test_what_is_there_is_used_where_the_cache_can_only_be_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_lock: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    place = ensure("thing", {}, write, UNWATCHED)
+    monkeypatch.setattr(cache, "locked", refuse)
+    assert ensure("thing", {}, write, UNWATCHED) == place
+    with pytest.raises(ArtefactError, match="cannot be written: Permission denied"):
+        ensure("another", {}, write, UNWATCHED)
+
+
+def test_what_is_made_can_be_read_by_other_users(root: Path) -> None:
+    assert ensure("thing", {}, write, UNWATCHED).stat().st_mode & 0o777 == 0o755
 
 
 def test_other_facts_are_another_entry(root: Path) -> None:

@@ -75,4 +75,4 @@ def test_half_a_library_of_a_process_that_was_stopped_is_an_error_that_says_what
     assert libraries
     for each in libraries:
         each.write_bytes(b"")
-    assert f"delete {kept}, and ask again." in load()
+    assert f"delete {kept}, and try again." in load()

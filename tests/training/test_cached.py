@@ -118,6 +118,22 @@ def test_a_stopped_computation_goes_on(tiny: Path, tmp_path: Path, monkeypatch: 
     assert all(torch.equal(one, other) for one, other in zip(whole, halves, strict=True))
 
 
+def test_ctrl_c_keeps_the_batch_it_came_behind(tiny: Path, tmp_path: Path) -> None:
+    whole = keep(tmp_path / "whole.safetensors", exact)(shuffled())
+    steps: list[int] = []
+
+    def stop(step: StepReport) -> None:
+        steps.append(step.number)
+        if step.number == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        keep(tmp_path / "halves.safetensors", exact, stop)
+    halves = keep(tmp_path / "halves.safetensors", exact, lambda step: steps.append(step.number))(shuffled())
+    assert steps == [*range(1, len(steps) + 1)] and len(steps) > 3
+    assert all(torch.equal(one, other) for one, other in zip(whole, halves, strict=True))
+
+
 @pytest.mark.parametrize("other", [{"of": "another"}, {"data": DATA[1:]}], ids=["teacher", "windows"])
 def test_logits_of_another_teacher_or_of_other_windows_are_refused(
     tiny: Path, tmp_path: Path, other: dict[str, object]

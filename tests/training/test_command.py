@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
+import signal
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGINT
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +27,7 @@ from qa_backends.cli import main
 from qa_backends.commands.calibrating import calibrate
 from qa_backends.commands.comparing import _otherwise, compare
 from qa_backends.commands.runs import Chosen
+from qa_backends.commands.terminal import interrupted
 from qa_backends.contract import ALWAYS_ANSWERS, Answer, Query
 from qa_backends.errors import InputError
 from qa_backends.measure.results.card import techniques_table
@@ -34,7 +40,7 @@ from qa_backends.training.provenance import add_to_manifest
 from qa_backends.training.settings import BF16, FP32, RunSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     Train = Callable[..., dict[str, Any]]
 
@@ -63,7 +69,7 @@ def train(data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
         )
         with pytest.raises(SystemExit) as left:
             main()
-        assert not left.value.code
+        assert not left.value.code, left.value.code
         made: dict[str, Any] = json.loads(capsys.readouterr().out)
         return made
 
@@ -206,6 +212,21 @@ def asked(family: Family) -> Answer:
         return turn.answer(family, backend, turn.prepare(family, Query(QUESTION, TEXT))).answer
 
 
+def test_what_was_fitted_is_not_lost_where_it_cannot_be_written(
+    data: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest_of(tiny, step="test", parent=None, settings={}).write(tiny)
+    catalog.register(Family("tiny", "Tiny", (("baseline", Source(folder=tiny)),)))
+
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("qa_backends.commands.terminal.tempfile.NamedTemporaryFile", read_only)
+    monkeypatch.setattr("qa_backends.commands.calibrating.fit", lambda *_: pytest.fail("questions were answered"))
+    with pytest.raises(InputError, match=r"manifest\.json cannot be written: Read-only file system"):
+        calibrate(data, "tiny/baseline", hold_out=3)
+
+
 def test_calibrating_on_nothing_says_what_to_do(data: Path) -> None:
     with pytest.raises(InputError, match="Hold out some articles"):
         calibrate(data, hold_out=0)
@@ -240,6 +261,35 @@ def test_pruning_for_time_begins_with_a_table_of_this_machine(
     made = train("prune", "--teacher", str(tiny), "--out", out, "--latency-table", str(file), "--hold-out", "0")
     assert made["settings"]["latency"] == table["facts"]
     assert made["settings"]["latency_sha256"] == file_hash(file)
+
+
+@pytest.fixture
+def uninterrupted() -> Iterator[None]:
+    """What a test interrupts says nothing to the next one."""
+    yield
+    interrupted.clear()
+
+
+@pytest.mark.usefixtures("uninterrupted")
+def test_ctrl_c_ends_a_run_behind_a_step_that_the_same_command_goes_on_from(
+    train: Train, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps: list[int] = []
+
+    @contextmanager
+    def noting(*_: object) -> Iterator[Callable[..., None]]:
+        yield lambda number, _note, _of: steps.append(number) or (steps == [1, 2] and os.kill(os.getpid(), SIGINT))
+
+    monkeypatch.setattr("qa_backends.commands.training.bar", noting)
+    asked = ("finetune", "--from", str(tiny), "--passes=1", "--hold-out=0", "--batch-tokens=512")
+    before = signal.getsignal(SIGINT)
+    with pytest.raises(AssertionError, match="130"):
+        train(*asked, "--out", str(tmp_path / "run"))
+    assert steps == [1, 2] and "goes on from it" in capsys.readouterr().err
+    assert signal.getsignal(SIGINT) is before
+    interrupted.clear()
+    train(*asked, "--out", str(tmp_path / "run"))
+    assert len(steps) > 3 and steps == [*range(1, len(steps) + 1)]
 
 
 def test_distilling_writes_the_layers_and_what_the_student_answers(train: Train, tiny: Path, tmp_path: Path) -> None:
@@ -349,6 +399,17 @@ def test_runs_that_say_nothing_about_each_other_are_not_compared(train: Train, t
     alone = train("finetune", "--passes", "1", "--hold-out", "0", "--from", first, "--out", str(tmp_path / "alone"))
     with pytest.raises(InputError, match="without held-out articles"):
         compare([Path(alone["folder"]), Path(first)], data, hold_out=2)
+
+
+def test_what_no_run_has_made_is_not_compared(tiny: Path, data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for folder, told in (
+        (run, r"holds no model\.safetensors\. Name a folder"),
+        (tiny, r"no manifest\.json\. Name the"),
+    ):
+        with pytest.raises(InputError, match=told):
+            compare([folder, folder], data, hold_out=2)
 
 
 def test_movement_takes_no_latency_table(

@@ -11,18 +11,22 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from filelock import FileLock, Timeout
+from torch._dynamo.exc import BackendCompilerFailed
 
 from qa_backends.contract import Windows
-from qa_backends.errors import InputError
+from qa_backends.errors import ArtefactError, InputError
 from qa_backends.training import loop
 from qa_backends.training.average import Average
 from qa_backends.training.data import Batch
 from qa_backends.training.loop import rate_at, train
-from qa_backends.training.saved import NAME, claim
+from qa_backends.training.saved import LOCK, NAME, NOTE, claim
 from qa_backends.training.settings import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from qa_backends.training.loop import OnStep, StepReport
 
 STEPS = 3
 ONE_TOKEN = np.zeros((1, 1), dtype=np.int64)
@@ -59,18 +63,31 @@ def kill_after(count: int, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(owner, name, deadly(getattr(owner, name)))
 
 
-def train_a_little(folder: Path, *, learning_rate: float = 0.1, ema: float = 0.5) -> tuple[torch.Tensor, list[int]]:
+def train_a_little(
+    folder: Path, *, learning_rate: float = 0.1, ema: float = 0.5, on_step: OnStep = lambda _report: None,
+    trouble: Exception | None = None,
+) -> tuple[torch.Tensor, list[int]]:  # fmt: skip
     """Three steps of three weights, with noise: what became of the weights' average, and which steps were done."""
     weights = torch.nn.Parameter(torch.tensor([1.0, -2.0, 3.0]))
     batch = Batch({}, torch.zeros(1), torch.zeros(1), torch.ones(1), torch.zeros(1), WINDOWS)
     done: list[int] = []
+
+    def loss(_batch: Batch, step: int) -> torch.Tensor:
+        if trouble:
+            raise trouble
+        return ((weights - step + torch.rand(3)) ** 2).sum()
+
+    def note(report: StepReport) -> None:
+        done.append(report.number)
+        on_step(report)
+
     train(
         {"weights": weights},
-        lambda _batch, step: ((weights - step + torch.rand(3)) ** 2).sum(),
+        loss,
         lambda skip: iter([batch] * (STEPS - skip)),
         Recipe(STEPS, learning_rate, weight_decay=0.01, max_tokens=1, seed=0, ema=ema),
         folder,
-        lambda report: done.append(report.number),
+        note,
     )
     return weights.detach(), done
 
@@ -135,6 +152,31 @@ def test_a_run_killed_while_it_writes_goes_on_from_what_was_saved_before(tmp_pat
     assert done == [STEPS]
 
 
+def test_ctrl_c_behind_a_step_keeps_it_and_the_run_goes_on_from_there(tmp_path: Path) -> None:
+    expected, _ = train_a_little(tmp_path / "whole")
+
+    def interrupt(report: StepReport) -> None:
+        if report.number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_a_little(tmp_path / "stopped", on_step=interrupt)
+    weights, done = train_a_little(tmp_path / "stopped")
+    assert torch.equal(weights, expected)
+    assert done == [STEPS]
+
+
+def test_a_step_that_cannot_be_compiled_says_what_to_delete(tmp_path: Path) -> None:
+    """As half a library that a process left that was stopped while it compiled."""
+
+    def fail(_report: StepReport) -> None:
+        raise AssertionError("a step was done")
+
+    broken = BackendCompilerFailed("inductor", OSError("file too short"), None)
+    with pytest.raises(ArtefactError, match=r"torch\.compile failed \(OSError\).* delete .*, and try again"):
+        train_a_little(tmp_path, on_step=fail, trouble=broken)
+
+
 def test_an_average_lies_behind_the_last_weights(tmp_path: Path) -> None:
     """The loss pulls two of the weights one way at every step; what is averaged has moved less."""
     last, _ = train_a_little(tmp_path / "last", ema=0.0)
@@ -177,5 +219,23 @@ def test_a_note_of_which_nothing_came_gives_way(tmp_path: Path) -> None:
         claim(tmp_path, {"passes": passes, "seed": 0})
     train_a_little(tmp_path)
     claim(tmp_path, {"passes": 2, "seed": 0})
-    with pytest.raises(InputError, match=r"other settings \(passes 2\)"):
+    with pytest.raises(InputError, match=r"other settings \(passes 2\)\. Go on"):
         claim(tmp_path, {"passes": 3, "seed": 0})
+
+
+@pytest.mark.parametrize("fact", ["windows", "sha256", "steps"])
+def test_of_a_difference_that_no_option_sets_by_itself_it_is_said_which_ones_decide(tmp_path: Path, fact: str) -> None:
+    claim(tmp_path, {fact: 1})
+    (tmp_path / NAME).touch()
+    with pytest.raises(InputError, match=rf"\({fact} 1\)\. Of those, --data, --also, --hold-out and --passes decide"):
+        claim(tmp_path, {fact: 2})
+
+
+def test_a_folder_that_another_process_trains_in_is_refused_until_that_ends(tmp_path: Path) -> None:
+    with FileLock(tmp_path / LOCK), pytest.raises(InputError, match="Another process trains in"):
+        claim(tmp_path, {"seed": 0})
+    assert not (tmp_path / NOTE).exists()
+    for _ in range(2):
+        claim(tmp_path, {"seed": 0})
+    with pytest.raises(Timeout):
+        FileLock(tmp_path / LOCK).acquire(timeout=0)

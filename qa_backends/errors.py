@@ -60,7 +60,7 @@ class AnswersError(ArtefactError):
         within, instead = (f" in {run_by}", "another backend") if run_by else ("", "a backend without it")
         super().__init__(
             f"The step '{step}'{within} changed {changed} of {of} answers on this machine, where it must keep "
-            f"{least:.0%}. What it made is not used{' there' if run_by else ''}; choose {instead}."
+            f"{100 * least:.0f} %. What it made is not used{' there' if run_by else ''}; choose {instead}."
         )
         self.step, self.changed, self.of, self.least, self.run_by = step, changed, of, least, run_by
 

@@ -123,7 +123,7 @@ def answer(
     text = reading.answer.text if reading.answer.span else "(no answer in this text)"
     cost = f"{reading.times.compute_s * 1000:.1f} ms"
     console.print(
-        f"{text}\n{reading.answer.confidence:.0%} confident, {cost}, {reading.backend} on {reading.ran.device}"
+        f"{text}\n{100 * reading.answer.confidence:.0f} % confident, {cost}, {reading.backend} on {reading.ran.device}"
     )
     return None
 

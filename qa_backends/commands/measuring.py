@@ -164,7 +164,7 @@ def overhead(
             each.name,
             str(each.tokens),
             *[f"{part:.2f}" for part in parts],
-            f"{each.share_of_model:.1%}",
+            f"{100 * each.share_of_model:.1f} %",
         )
     console.print(table)
     return None

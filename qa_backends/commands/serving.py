@@ -26,7 +26,7 @@ from qa_backends.commands.terminal import (
     table_of,
     watched,
 )
-from qa_backends.errors import BackendUnavailable, InputError
+from qa_backends.errors import BackendUnavailable, InputError, QAError
 from qa_backends.limits import devices
 from qa_backends.measure.benchmark.plan import within
 from qa_backends.measure.results.shipped import preselection
@@ -130,6 +130,8 @@ def load(
     )  # fmt: skip
     for each in found.left_out:
         say(f"left out: {each}")
+    if not found.load:
+        raise QAError("Nothing was measured; nothing is saved.")
     if save:
         write_results(save, KIND, found)
     if as_json:

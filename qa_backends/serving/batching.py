@@ -111,11 +111,12 @@ class Batcher(Generic[Item, Result]):
                 if not self._waiting:
                     return []
                 self._wait_for_others()
-                batch = [each for each in self._taken() if each.future.set_running_or_notify_cancel()]
+                if self._waiting:  # all may have been given up meanwhile
+                    batch = [each for each in self._taken() if each.future.set_running_or_notify_cancel()]
         return batch
 
     def _wait_for_others(self) -> None:
-        while not self._closed and len(self._waiting) < self._size.items:
+        while self._waiting and not self._closed and len(self._waiting) < self._size.items:
             left = self._waiting[0].since + self._size.wait_s - time.monotonic()
             if left <= 0 or sum(each.tokens for each in self._waiting) >= self._size.tokens:
                 return

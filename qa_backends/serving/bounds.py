@@ -1,9 +1,10 @@
-"""Around the HTTP interface, as plain ASGI: bounds on bodies, one log line a request, and counting."""
+"""Around the HTTP interface, as plain ASGI: the key, bounds on bodies, one log line a request, and counting."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 8 * 1024 * 1024
 """Of a request's body: four texts of the greatest length, or more of usual ones."""
 TOO_LARGE = f"The body is larger than {MOST_BYTES // 1024 // 1024} MiB. Ask in several requests."
+NO_KEY = "The key is missing or wrong. Send it as: Authorization: Bearer KEY"
 TOO_SLOW = "The body did not come in time. Send all of it at once, or ask less in it."
 LOG = "qa_backends.requests"
 OTHER = "other"
@@ -69,6 +71,25 @@ class Bounded:
         await self._app(scope, counted, send)
 
 
+class Keyed:
+    """Answers 401 to who asks for a path that the key guards without it, before anything of the body is read."""
+
+    def __init__(self, app: ASGIApp, paths: tuple[str, ...], key: str) -> None:
+        self._app = app
+        self._paths = paths
+        self._key = key.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and path_of(scope) in self._paths and not self._given(scope):
+            await problem(401, NO_KEY, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _given(self, scope: Scope) -> bool:
+        scheme, _, given = dict(scope["headers"]).get(b"authorization", b"").partition(b" ")
+        return scheme.lower() == b"bearer" and secrets.compare_digest(given.strip(), self._key)
+
+
 class Told:
     """Logs each request, without any of its content, and counts it."""
 
@@ -104,8 +125,9 @@ class Told:
 
 
 def path_of(scope: Scope) -> str:
-    """What is asked for, wherever the interface is mounted: a server may leave its prefix in the path (ASGI)."""
-    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
+    """What is asked for, wherever the interface is mounted: a server may leave its prefix in the path (ASGI). A path
+    that ends in a line's end is that without it, since Starlette's routes take it so."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", "")).removesuffix("\n")
 
 
 def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

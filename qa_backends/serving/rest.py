@@ -6,14 +6,13 @@ Every error is ``{"error": {"code", "message"}}``, and the message says what to 
 from __future__ import annotations
 
 import asyncio
-import secrets
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
@@ -24,7 +23,7 @@ from swagger_ui_bundle import swagger_ui_path
 import qa_backends
 from qa_backends.contract import Query
 from qa_backends.errors import InputError, QAError, UnknownBackend
-from qa_backends.serving.bounds import MOST_BYTES, Bounded, Told, problem
+from qa_backends.serving.bounds import MOST_BYTES, Bounded, Keyed, Told, problem
 from qa_backends.serving.schemas import AnswerRequest, Failed, Given, Served, ServedBackend, State, given, served
 from qa_backends.serving.service import Full, NeverReady, NotReady, Service
 
@@ -47,7 +46,7 @@ ALLOWED = {
     HEALTH: ("GET", "HEAD"),
     READY: ("GET", "HEAD"),
 }
-PATHS = tuple(ALLOWED)
+PATHS, GUARDED = tuple(ALLOWED), (ANSWER, BACKENDS, METRICS)
 NOTHING = f"There is nothing here. {DOCS} describes what there is."
 UNUSABLE = f"Send JSON, with Content-Type: application/json, as {DOCS} describes."
 RETRY_AFTER_S = 1
@@ -74,7 +73,7 @@ class Gone(Exception):
 
 
 def build_app(service: Service, key: str | None = None) -> FastAPI:
-    """The interface alone; it starts the service, and closes it when it ends. ``key`` guards /v1 and /metrics."""
+    """The interface alone; it starts the service, and closes it when it ends. ``key`` guards ``GUARDED``."""
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
@@ -92,13 +91,15 @@ def build_app(service: Service, key: str | None = None) -> FastAPI:
     _documented(app, next(iter(service.places)))
     failing(app)
     app.add_middleware(Bounded, paths=PATHS, seconds=service.bounds.seconds)
+    if key:
+        app.add_middleware(Keyed, paths=GUARDED, key=key)
     app.add_middleware(Told, paths=PATHS, metrics=service.metrics)
     return app
 
 
 def _asked(service: Service, key: str | None) -> APIRouter:
     """What the key guards."""
-    router = APIRouter(dependencies=[Depends(_guard(key))] if key else [])
+    router = APIRouter(dependencies=[Depends(BEARER)] if key else [])  # which describes it; ``Keyed`` asks for it
 
     @router.post(ANSWER, responses=PROBLEMS)
     async def answer(request: Request, asked: AnswerRequest) -> Given:
@@ -163,16 +164,6 @@ class _Refusing:
 
     async def __call__(self, _scope: Scope, _receive: Receive, _send: Send) -> None:
         raise HTTPException(*self._refusal)
-
-
-def _guard(key: str) -> Any:
-    def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> None:
-        # A header's bytes come as Latin-1, whatever they spell.
-        if given is None or not secrets.compare_digest(given.credentials.encode("latin-1"), key.encode()):
-            told = "The key is missing or wrong. Send it as: Authorization: Bearer KEY"
-            raise HTTPException(401, told, {"WWW-Authenticate": "Bearer"})
-
-    return check
 
 
 def _documented(app: FastAPI, backend: str) -> None:

@@ -205,7 +205,7 @@ def forward(sign: float) -> Forward:
 def test_a_step_that_breaks_the_answers_fails_by_name_with_how_many(packed: Path) -> None:
     step = step_of("onnx-int8")
     assert compare_answers(step, forward(1), forward(1), packed, UNWATCHED) == 1
-    with pytest.raises(AnswersError, match=r"'onnx-int8' changed 2\d\d of 294 answers on this machine.*90%"):
+    with pytest.raises(AnswersError, match=r"'onnx-int8' changed 2\d\d of 294 answers on this machine.*90 %"):
         compare_answers(step, forward(1), forward(-1), packed, UNWATCHED)
 
 

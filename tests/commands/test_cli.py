@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,15 @@ import pytest
 from helpers import QUESTION, ROOT, TEXT
 
 from qa_backends import catalog
+from qa_backends.commands.terminal import interrupted, watched
 from qa_backends.errors import ArtefactError
+from qa_backends.progress import Cancelled
 from qa_backends.runtime import Runtime
 from qa_backends.serving.batching import BatchSize
 from qa_backends.serving.service import Bounds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from commands.conftest import Run
@@ -92,6 +96,10 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run: Run, tmp_path: Path) -
         (["train", "finetune", "--data", "x", "--out", "y", "--learning-rate", "nan"], 2, "--learning-rate"),
         (["train", "prune", "--data", "x", "--out", "y", "--hidden-passes", "inf"], 2, "1000"),
         (["train", "pack", "--checkpoint", "/nope", "--out", "y"], 2, "checkpoint"),
+        (["train", "prune", "--data", "x", "--out", "y", "--family", "bert-large-random"], 2, "answer nothing"),
+        (["train", "calibrate", "--data", "x", "--family", "bert-large-random"], 2, "answer nothing"),
+        (["train", "distil", "--data", "x", "--out", "y", "--layers", "1;3"], 2, "--layers 1,8,32"),
+        (["list", "--model"], 2, "'--model' requires an argument"),
         (["train", "prune", "--data", "x", "--out", "y", "--teacher", "z", "--method", "magic"], 2, "importance"),
     ],
     ids=lambda value: " ".join(map(str, value))[:40] if isinstance(value, list) else None,
@@ -128,6 +136,25 @@ def test_each_bound_of_a_server_is_the_one_that_was_asked_for(run: Run, monkeypa
     }  # fmt: skip
 
 
+@pytest.fixture
+def uninterrupted() -> Iterator[None]:
+    """What a test interrupts says nothing to the next one."""
+    yield
+    interrupted.clear()
+
+
+@pytest.mark.usefixtures("uninterrupted")
+def test_after_ctrl_c_what_other_threads_are_at_ends_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        watched.check()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("qa_backends.serving.server.serve", interrupt)
+    assert run("serve", "--backends", "baseline").code == 130
+    with pytest.raises(Cancelled):
+        watched.check()
+
+
 @pytest.mark.parametrize("arguments", [["answer"], ["no-such-command"], ["answer", "--no-such-option"]])
 def test_bad_usage_is_one_line_too(run: Run, arguments: list[str]) -> None:
     done = run(*arguments)
@@ -149,7 +176,8 @@ def test_an_answer_is_printed_as_it_stands(run: Run) -> None:
     asked = ("answer", "--backend", "baseline", "--question", question, "--context", text)
     found = json.loads(run(*asked, "--json").out)["answer"]
     assert "[red]" in found, "the answer must hold markup for this to prove anything"
-    assert run(*asked).out.splitlines()[0] == found
+    first, second = run(*asked).out.splitlines()
+    assert first == found and re.match(r"\d+ % confident, ", second)
 
 
 def test_the_text_can_come_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ A long reading says how far it is and can be stopped between two batches; it is 
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 import time
@@ -123,6 +124,18 @@ def test_who_gives_up_waiting_does_not_hold_up_the_next() -> None:
         assert turn.wait_s < 1
 
 
+@pytest.mark.parametrize("own", [True, False], ids=["a progress of its own", "the runtime's"])
+def test_only_who_follows_the_own_question_is_told_of_waiting_and_either_can_be_stopped(own: bool) -> None:
+    """A server's log stays one line a request."""
+    said, asked = list[str](), itertools.count()
+    progress = Progress(said.append, stopped=lambda: next(asked) > 1)
+    runtime = Runtime() if own else Runtime(progress=progress)
+    with runtime.turn("cpu"), pytest.raises(Cancelled), runtime.turn("cpu", progress if own else None):
+        pass
+    assert set(said) == ({"Waiting: 1 question ahead of yours …"} if own else set())
+    assert runtime.ahead() == 0
+
+
 def test_a_device_nobody_has_is_bad_input(small_family: Family) -> None:
     with pytest.raises(InputError, match=r"no device 'abacus' here\. Choose one of"), Runtime().turn("abacus"):
         pass
@@ -209,6 +222,12 @@ def test_an_engine_that_minds_no_change_of_threads_is_spared_it(
 
 LONG = Query(QUESTION, TEXT * 1200)
 """Of several batches, most of which have the same shape."""
+LEFT = r"(?:less than|about) (?P<left>\d+) (?P<unit>s|min)"
+
+
+def seconds(said: re.Match[str]) -> int:
+    """What is told of the time left."""
+    return int(said["left"]) * (60 if said["unit"] == "min" else 1)
 
 
 def test_a_long_reading_says_how_far_it_is_and_how_long_it_will_take(small_family: Family, add_engine: AddFile) -> None:
@@ -217,12 +236,11 @@ def test_a_long_reading_says_how_far_it_is_and_how_long_it_will_take(small_famil
     with Runtime().turn("cpu", Progress(said.append)) as turn:
         prepared = turn.prepare(small_family, LONG)
         reading = turn.answer(small_family, PACED[1], prepared, "Pruned is reading")
-    found = [re.fullmatch(r"Pruned is reading window (\d+) of (\d+), about (\d+) s left", each) for each in said[1:]]
-    done, of, left = ([int(each.group(place)) for each in found if each] for place in (1, 2, 3))
+    found = [re.fullmatch(rf"Pruned is reading window (\d+) of (\d+), {LEFT} left", each) for each in said[1:]]
+    done, of = ([int(each.group(place)) for each in found if each] for place in (1, 2))
     assert len(done) >= 3 and done == sorted(set(done))
     assert set(of) == {prepared.windows.n_windows}
-    assert left == sorted(left, reverse=True) and left[0] > left[-1]
-    assert left[0] == pytest.approx(0.03 * (of[0] - done[0]), rel=0.5)
+    assert found[0] and seconds(found[0]) >= 0.03 * (of[0] - done[0]) - 1, "a machine that is busy takes longer"
     assert reading.n_windows == of[0]
 
 
@@ -236,10 +254,10 @@ def test_how_long_a_long_text_will_take_is_said_as_soon_as_its_first_batches_are
         turn.warm_answer(small_family, PACED[1], prepared)
     count = prepared.windows.n_windows
     warming = [re.fullmatch(rf"Pruned is warming up on (\d+) of {count} windows …", each) for each in said]
-    before = [re.fullmatch(rf"Pruned is reading {count} windows, about (\d) s left", each) for each in said]
+    before = [re.fullmatch(rf"Pruned is reading {count} windows, {LEFT} left", each) for each in said]
     (warmed,), (left,) = ([each for each in found if each] for found in (warming, before))
     assert int(warmed.group(1)) < count / 2
-    assert int(left.group(1)) in (1, 2, 3)
+    assert seconds(left) >= 0.01 * count - 1
     assert any("reading window" in each for each in said[said.index(left.group()) :])
 
 

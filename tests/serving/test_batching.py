@@ -124,6 +124,17 @@ def test_what_is_given_up_does_not_pile_up_behind_a_long_batch(reads: Reads) -> 
     assert reads.batches == [[2]]
 
 
+def test_what_is_given_up_while_it_waits_for_others_does_not_end_the_reading_of_what_comes_later(reads: Reads) -> None:
+    asked = batcher(reads, items=2, wait_s=PATIENCE_S)
+    (given_up,) = asked.ask([(2, 1)])
+    time.sleep(0.05)
+    assert given_up.cancel()
+    assert asked.ask([]) == [] and asked.waiting() == 0
+    time.sleep(0.05)
+    later = asked.ask([(4, 1), (6, 1)])
+    assert [each.result(PATIENCE_S / 2) for each in later] == [8, 12]
+
+
 def test_one_that_fails_fails_alone_and_a_batch_that_fails_tells_all_of_its_own(reads: Reads) -> None:
     asked = batcher(reads)
     busy(reads, asked)

@@ -71,7 +71,7 @@ class AnswerCheck:
         if candidate.agreement < 100 * LEAST_AGREEMENT:
             raise QAError(
                 f"Only {candidate.agreement:.1f} % of its answers here are those of its weights in PyTorch, where "
-                f"{LEAST_AGREEMENT:.0%} are needed."
+                f"{100 * LEAST_AGREEMENT:.0f} % are needed."
             )
 
     def _scored(self, name: str) -> list[Scored]:

@@ -275,10 +275,8 @@ def _overhead(overhead: Overhead) -> str:
         for each in at
     ]
     first, machine = at[0], overhead.machine.sentence("cpu")
-    most = [
-        f"{max(row.share_of_model for row in overhead.rows if row.backend == each.backend):.1%} of `{each.name}`'s"
-        for each in at
-    ]
+    shares = {each.name: max(row.share_of_model for row in overhead.rows if row.backend == each.backend) for each in at}
+    most = [f"{100 * share:.1f} % of `{name}`'s" for name, share in shares.items()]
     return (
         f"The app's own cost at {SHOWN_AT} tokens is {' and '.join(costs)}, measured on {machine}. The tokenizer "
         f"library would take {first.tokenizer_call_ms:.2f} ms to tokenise; a server that has had a question about the "

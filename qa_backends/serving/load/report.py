@@ -85,7 +85,7 @@ def _gain(found: Serving) -> str:
     said = f"At {CLIENTS} clients batching makes the server {gain:.2f} times as fast, where the direct call gains"
     if share > 1:
         return f"{said} no more than {allowed:.2f}: the machine's pace had changed between the two. {_drift(found)}"
-    part = f"{gain - 1:.2f} of {allowed - 1:.2f}, or {share:.0%} of what there is to gain"
+    part = f"{gain - 1:.2f} of {allowed - 1:.2f}, or {100 * share:.0f} % of what there is to gain"
     return f"{said} up to {allowed:.2f}: {part}. {_drift(found)}"
 
 
@@ -94,7 +94,8 @@ def _drift(found: Serving) -> str:
     rates = [each.per_second for each in (found.at(ONE_BY_ONE, 1), found.at(REST, 1)) if each]
     if len(rates) < 2:
         return ""
-    return f"With one client both REST servers do the same work, and came out {max(rates) / min(rates) - 1:.0%} apart. "
+    apart = 100 * (max(rates) / min(rates) - 1)
+    return f"With one client both REST servers do the same work, and came out {apart:.0f} % apart. "
 
 
 def _replicas(found: Serving) -> str:

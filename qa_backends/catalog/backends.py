@@ -38,8 +38,7 @@ class Backend:
     """One row. ``checkpoint`` names one of the family's, ``artefact`` a build step or "checkpoint", ``engine`` a file.
 
     ``options`` are the engine's, as (option, value). ``devices``, where given, leave out some of those that the engine
-    can use. ``after`` names the backend that this one is compared with as the step before, where that is not the one
-    that ``ladder.before`` finds.
+    can use.
     """
 
     checkpoint: str
@@ -47,7 +46,6 @@ class Backend:
     engine: str
     options: tuple[tuple[str, str], ...] = ()
     devices: tuple[str, ...] = ()
-    after: str = ""
 
     @cached_property
     def name(self) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from qa_backends.artefacts.steps import CHECKPOINT, chain_of
 from qa_backends.catalog.backends import BACKENDS, BASELINE, Backend
-from qa_backends.catalog.lookup import backend as backend_of
 
 
 def plain(backend: Backend) -> Backend:
@@ -15,13 +14,7 @@ def plain(backend: Backend) -> Backend:
 
 
 def before(backend: Backend) -> Backend | None:
-    """The step before: without the last build step, else in PyTorch, else the baseline; ``None`` for that.
-
-    Raises:
-        UnknownBackend: the backend comes ``after`` one that there is not.
-    """
-    if backend.after:
-        return backend_of(backend.after)
+    """The step before: without the last build step, else in PyTorch, else the baseline; ``None`` for that."""
     simple = plain(backend)
     if backend.name == simple.name:
         return None if backend.checkpoint == BASELINE else Backend(BASELINE, CHECKPOINT, "pytorch")
@@ -32,14 +25,10 @@ def before(backend: Backend) -> Backend | None:
 
 def nearest(backend: Backend, among: Iterable[str]) -> str | None:
     """The name of the step before that is among those named, or of the one before that, and so on."""
-    names, seen = set(among), {backend.name}
-    step = before(backend)
-    while step is not None and step.name not in seen:
-        if step.name in names:
-            return step.name
-        seen.add(step.name)
+    names, step = set(among), before(backend)
+    while step is not None and step.name not in names:
         step = before(step)
-    return None
+    return step.name if step else None
 
 
 def ladder(backends: Iterable[Backend]) -> list[Backend]:

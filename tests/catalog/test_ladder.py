@@ -10,7 +10,6 @@ import pytest
 from qa_backends import catalog
 from qa_backends.catalog import Backend
 from qa_backends.catalog.ladder import before
-from qa_backends.errors import UnknownBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,13 +39,6 @@ def name_before(name: str) -> str | None:
 )
 def test_the_step_before_lacks_the_last_thing_that_was_done(name: str, expected: str | None) -> None:
     assert name_before(name) == expected
-
-
-def test_a_row_can_name_the_step_before_itself() -> None:
-    after = Backend("pruned", "checkpoint", "fake", after="pruned-ort")
-    assert before(after) == catalog.backend("pruned-ort")
-    with pytest.raises(UnknownBackend, match="no backend 'nobody'"):
-        before(Backend("pruned", "checkpoint", "fake", after="nobody"))
 
 
 def test_a_row_for_fewer_devices_is_not_the_step_before_itself() -> None:

@@ -17,7 +17,7 @@ from qa_backends.web.ask.tab import RUN_TOGETHER, AskTab
 from qa_backends.web.benchmark.tab import BenchmarkTab
 from qa_backends.web.document import app_options
 from qa_backends.web.mending import MEND
-from qa_backends.web.shared.scripts import TABLES
+from qa_backends.web.shared.scripts import FOCUS, TABLES
 
 if TYPE_CHECKING:
     from qa_backends.runtime import Runtime
@@ -92,7 +92,7 @@ def launch_options() -> dict[str, Any]:
     modes = {part: ("", "_dark") if hasattr(theme, f"{part}_dark") else ("",) for part in READABLE}
     readable = {f"{part}{mode}": value for part, value in READABLE.items() for mode in modes[part]}
     theme.set(body_background_fill="*neutral_50", **readable)  # setting anything makes the page white otherwise
-    head = f"<style>{FRAME.read_text(encoding='utf-8')}</style>{MEND}{TABLES}"
+    head = f"<style>{FRAME.read_text(encoding='utf-8')}</style>{MEND}{TABLES}{FOCUS}"
     return {
         "theme": theme,
         "css_paths": [STYLE],

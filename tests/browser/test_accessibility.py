@@ -227,6 +227,22 @@ def test_text_from_right_to_left_begins_at_the_right(page: Page) -> None:
     assert [direction(page, part) for part in (*boxes, *results)] == [("ltr", "start")] * 4
 
 
+@pytest.mark.usefixtures("slow_baseline")
+@pytest.mark.parametrize(
+    ("tab", "begins", "ends"), [("Ask", "qa-ask", "qa-cancel"), ("Benchmark", "qa-bench-start", "qa-bench-stop")]
+)
+def test_who_ends_work_by_keyboard_goes_on_from_what_starts_it(
+    page: Page, tab: str, begins: str, ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qa_backends.web.ask.answering.LIVE_SECONDS", 60)
+    if tab != "Ask":
+        open_tab(page, tab)
+    page.press(f"#{begins}", "Enter")
+    page.press(f"#{ends}:enabled", "Enter")
+    page.wait_for_selector(f"#{ends}", state="hidden")
+    page.wait_for_function("begins => document.activeElement.id === begins", arg=begins)
+
+
 HEAR = """
   window.heard = [];
   const live = '[role=status]:not([aria-live=off]), [role=alert], [aria-live=polite], [aria-live=assertive]';

@@ -81,10 +81,15 @@ document.addEventListener('click', event => {
   const row = event.target.closest('#qa-result summary')?.parentElement;
   if (row) unfolded[row.open ? 'delete' : 'add'](rows().indexOf(row));
 });
+// What is under way says so; its first drawing may never be seen, where the next one comes within a frame.
+const UNDER_WAY = '#qa-result .qa-result:has(.qa-asked, header [role=status])';
+let begun = ''; // the key to what is under way
 new MutationObserver(() => {
   rows().forEach((row, number) => { if (unfolded.has(number) && !row.open) row.open = true; });
   dim();
-  if (!document.querySelector('#qa-result .qa-asked')) return;
+  const before = begun;
+  begun = document.querySelector(UNDER_WAY)?.dataset.asked ?? '';
+  if (!begun || begun === before) return;
   unfolded.clear();
   // Who chose backends far down would see nothing of what they asked.
   document.querySelector('#qa-options button.label-wrap.open')?.click();

@@ -1,5 +1,5 @@
 """What the browser does by itself on every tab: sort and filter the tables, show where they go on, and keep folded what
-stands below them."""
+stands below them; hand the focus on when the button that has it goes away."""
 
 from __future__ import annotations
 
@@ -90,3 +90,24 @@ TABLES = """<script>
 """For the page's head. A column's button sorts it up, then down, then not at all; every word of the filter must begin
 a word of the row. A frame has ``data-left``, ``-right``, ``-above`` or ``-below`` where its table goes on.
 """
+FOCUS = """<script>
+(() => {
+  const heirs = {'qa-cancel': 'qa-ask', 'qa-own-stop': 'qa-own-load', 'qa-bench-stop': 'qa-bench-start',
+                 'qa-fastest-stop': 'qa-fastest-start', 'qa-accuracy-stop': 'qa-accuracy-start'};
+  let watched = null;
+  document.addEventListener('focusin', ({target}) => {
+    watched?.disconnect();
+    if (!(target.id in heirs)) return;
+    watched = new MutationObserver(() => {
+      const heir = document.getElementById(heirs[target.id]);
+      if (target.checkVisibility() || !heir || heir.disabled) return;
+      watched.disconnect();
+      // The browser takes the focus from what is hidden only with the next frame.
+      if ([target, document.body].includes(document.activeElement)) heir.focus({preventScroll: true});
+    });
+    watched.observe(document.body, {subtree: true, childList: true, attributes: true});
+  });
+})();
+</script>"""
+"""For the page's head. Who ends work by the keyboard, or hears the page, goes on from what starts it again, not from
+the top of the page (WCAG 2.4.3)."""

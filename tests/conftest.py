@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from helpers import random_bert
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +30,9 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 for name in [*os.environ]:
     if name == "OMP_NUM_THREADS" or (name.startswith("QA_") and not name.startswith("QA_FAULT")):
         del os.environ[name]
+# A busy machine takes its time for any example.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

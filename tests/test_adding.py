@@ -31,8 +31,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project with both examples of the document in it, and nothing else changed."""
     place = tmp_path_factory.mktemp("project")
     for name in COPIED:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, place / name)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, place / name)
     (place / "assets").symlink_to(ROOT / "assets")
     if (ROOT / ".mypy_cache").is_dir():  # what is not changed is not looked at again
         shutil.copytree(ROOT / ".mypy_cache", place / ".mypy_cache")

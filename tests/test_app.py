@@ -39,7 +39,7 @@ def test_it_brings_the_page_up_and_ends_when_it_is_told_to() -> None:
         while not listens(port):
             assert app.poll() is None and time.monotonic() < deadline, "it never listened"
             time.sleep(0.2)
-        found = httpx.get(f"http://127.0.0.1:{port}/")
+        found = httpx.get(f"http://127.0.0.1:{port}/", timeout=PATIENCE_S)
         assert found.status_code == 200 and "every engine" in found.text
         app.terminate()
         _, said = app.communicate(timeout=PATIENCE_S)

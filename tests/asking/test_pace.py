@@ -74,7 +74,7 @@ def test_a_machine_too_slow_for_turns_gets_every_answer_and_one_warm_time_of_eac
 
 def test_a_machine_that_is_slow_at_first_takes_turns_all_the_same(small_family: Family, add_engine: AddFile) -> None:
     paced(add_engine, cold_s=0.3)
-    found, _ = asked(small_family, seconds=1.5)
+    found, _ = asked(small_family, seconds=5)
     assert found.outcomes[0].cold_s > 0.3 and len(found.samples.blocks) >= 5
 
 
@@ -113,7 +113,8 @@ def test_an_answer_that_took_long_is_shown_before_it_is_timed(small_family: Fami
     paced(add_engine, window_s=0.1, cold_s=1.1)
     found, steps = asked(small_family, seconds=0, backends=PACED[1:])
     early = [each for each in steps if each.outcomes[0].answer and not each.outcomes[0].reading]
-    assert [each.status for each in early] == ["Pruned has answered, and is timed on a second run, about 1 s …"]
+    assert len(early) == 1
+    assert re.fullmatch(r"Pruned has answered, and is timed on a second run, about \d+ s …", early[0].status)
     assert not comparison_of(early[0]).answered, "a cold run's time is no time to compare with"
     assert early[0].outcomes[0].answer == found.outcomes[0].answer
     assert found.outcomes[0].reading is not None and found.outcomes[0].reading.times.forward_s < 1.1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from browser.conftest import SLOW_S
 from helpers import NARROW, WIDE
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def test_the_charts_show_the_backends_that_are_chosen(open_page: Open) -> None:
 
 
 @SIZES
+@pytest.mark.parametrize("slow_baseline", [SLOW_S / 4], indirect=True, ids=["slow enough to be watched"])
+@pytest.mark.usefixtures("slow_baseline")
 def test_progress_and_stop_stay_in_sight_while_it_measures(open_page: Open, size: dict[str, int]) -> None:
     page = open_page(size=size)
     page.get_by_role("tab", name="Benchmark").click()

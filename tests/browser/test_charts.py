@@ -229,8 +229,10 @@ def test_many_lines_are_named_apart_too(open_page: Open, size: dict[str, int]) -
         whole_and_apart(plot)
 
 
-WIDTHS = """plots => plots.filter(each => each.checkVisibility()).map(
-  each => [each.clientWidth, each.querySelector('.main-svg').clientWidth])"""
+FITTED = """() => {
+  const plots = [...document.querySelectorAll('.js-plotly-plot')].filter(each => each.checkVisibility());
+  return plots.length === 7 && plots.every(each => each.clientWidth === each.querySelector('.main-svg').clientWidth);
+}"""
 
 
 def test_a_chart_has_the_width_of_its_place_also_when_the_window_changed_on_another_tab(page: Page) -> None:
@@ -240,9 +242,7 @@ def test_a_chart_has_the_width_of_its_place_also_when_the_window_changed_on_anot
     page.set_viewport_size(NARROW)  # type: ignore[arg-type]  # a size
     page.wait_for_timeout(1_000)
     on_tab(page, "Benchmark")
-    page.wait_for_timeout(1_000)
-    found = page.locator(".js-plotly-plot").evaluate_all(WIDTHS)
-    assert found and all(place == drawn for place, drawn in found), found
+    page.wait_for_function(FITTED)
 
 
 def test_there_is_no_empty_frame_before_anybody_asked(page: Page) -> None:

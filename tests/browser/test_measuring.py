@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browser.conftest import SLOW_S
+from browser.test_page import BOX, finished
 from helpers import ROOT
 from typer.testing import CliRunner
 
@@ -117,6 +118,7 @@ def test_a_benchmark_is_started_watched_stopped_and_downloaded(page: Page, tmp_p
     assert {row["backend"] for row in early["rows"]} == {"minilm/baseline"}, "what is shown so far, not what ships"
     page.click("#qa-bench-stop")
     page.wait_for_selector("#qa-bench-progress:has-text('Stopped; kept')")
+    page.wait_for_selector("#qa-bench-stop", state="hidden")  # drawn for the last time
     page.wait_for_function(f"{LOGARITHMIC}.length > 0")
     page.get_by_label("Logarithmic latency").uncheck()
     page.wait_for_function(f"{LOGARITHMIC}.length === 0")
@@ -271,14 +273,17 @@ def test_after_an_error_that_nobody_foresaw_it_can_be_asked_again(page: Page, mo
         page.wait_for_selector("#qa-own-status .qa-problem:has-text('Start it again')")
         page.wait_for_selector("#qa-own-stop", state="hidden")
     page.click("#qa-ask")
-    page.wait_for_selector("#qa-result .qa-headline")
+    finished(page, page.locator(BOX).input_value())
 
 
-def test_progress_is_told_to_everybody_and_moves_nothing(phone: Page) -> None:
+@pytest.mark.parametrize("slow_baseline", [SLOW_S / 4], indirect=True, ids=["slow enough to be watched"])
+@pytest.mark.usefixtures("slow_baseline")
+def test_progress_is_told_to_everybody_and_moves_nothing(phone: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qa_backends.measure.quality.scoring.QUESTIONS_AT_ONCE", 16)
     page = phone
     open_tab(page, "Accuracy")
     unfold(page, "#qa-accuracy-options")
-    page.locator("#qa-accuracy-limit input").fill("96")  # the page shows what is newest, and may skip a short batch
+    page.locator("#qa-accuracy-limit input").fill("96")
     page.click("#qa-accuracy-options > button")
     page.wait_for_selector("#qa-accuracy-limit", state="hidden")
     page.wait_for_selector("#qa-accuracy-options > button:has-text('96')")  # the server's line, which may be longer now
@@ -320,6 +325,7 @@ def test_two_backends_can_be_compared_also_after_one_was_measured_alone(page: Pa
     page.evaluate(SEEN_FOR_A_MOMENT, "#qa-accuracy-one")
     page.click("#qa-accuracy-start")
     page.wait_for_selector("#qa-accuracy-progress:has-text('Done')", timeout=BUILT_AND_MEASURED)
+    page.wait_for_selector("#qa-accuracy-start:enabled")
     assert page.locator("#qa-accuracy-table tbody tr").count() == 1
     assert not page.locator("#qa-accuracy-one").is_visible()
     assert not page.evaluate("window.seen"), "nothing below it jumps"

@@ -73,7 +73,7 @@ def null_of(logits: SpanLogits) -> float:
     return min(float(start[0] + end[0]) for start, end in zip(logits.start, logits.end, strict=True))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     n_words=st.integers(1, 90),
     max_seq_len=st.integers(16, 40),

@@ -116,7 +116,7 @@ ANYTHING = st.text(st.characters(exclude_categories=())) | st.lists(
 
 
 @pytest.mark.parametrize("options", [DEFAULT_SETTINGS, SMALL], ids=["one window", "several windows"])
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(prefix=ANYTHING)
 @example(prefix="\U0001f44d" * 50)
 @example(prefix="e\u0301" * 50)
@@ -135,7 +135,7 @@ def test_text_put_in_front_moves_the_answer_by_its_length_and_changes_nothing_el
     assert behind.score == alone.score
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(context=ANYTHING, question=ANYTHING)
 def test_any_text_is_answered_from_its_own_characters_or_refused_with_a_sentence(context: str, question: str) -> None:
     def forward(windows: Windows) -> SpanLogits:
@@ -315,7 +315,7 @@ def test_who_follows_a_reading_is_told_between_two_batches_and_is_not_timed() ->
     read = reader.read(prepared, sleeping, split=pairs, follow=follow)
     assert [each[:2] for each in told] == [(2, 5), (4, 5)]
     assert 0.02 <= told[0][2] < told[1][2] <= read.times.forward_s
-    assert 0.06 <= read.times.forward_s < 0.5
+    assert 0.06 <= read.times.forward_s < 1.0
     assert read.answers == reader.read(prepared, sleeping, split=pairs).answers
 
 

@@ -74,7 +74,7 @@ def test_a_window_is_what_the_tokenizer_itself_makes_of_the_pair(kind: str, fold
 
 @pytest.mark.parametrize("options", SETTINGS, ids=["one window", "several windows"])
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(context=ANYTHING)
 @example(context="  Ada  came\r\n\r\n to\ttown   ")
 @example(context="\U0001f44d\U0001f3fd" * 30)
@@ -118,7 +118,7 @@ def test_a_span_of_white_space_alone_is_never_the_answer(kind: str, folder: Path
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(texts=st.lists(ANYTHING, min_size=1, max_size=4))
 def test_many_texts_together_are_tokenised_as_one_by_one(kind: str, folder: Path, texts: list[str]) -> None:
     tokens = tokenizer(kind, folder)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qa_backends.contract import IntArray, ReaderSettings, Windows
@@ -78,7 +78,6 @@ def test_a_question_so_long_that_the_windows_cannot_advance_is_refused() -> None
         cut([(tokens(13, 1_000), tokens(90, 10_000))], BERT, options)
 
 
-@settings(deadline=None)
 @given(cuts())
 def test_every_token_of_every_text_can_be_answered_with(made: Cut) -> None:
     windows = made.windows
@@ -97,7 +96,6 @@ def test_every_token_of_every_text_can_be_answered_with(made: Cut) -> None:
         }
 
 
-@settings(deadline=None)
 @given(cuts())
 def test_neighbouring_windows_of_one_text_share_exactly_the_stride(made: Cut) -> None:
     windows = made.windows
@@ -107,7 +105,6 @@ def test_neighbouring_windows_of_one_text_share_exactly_the_stride(made: Cut) ->
         assert shared == (made.settings.stride if windows.query_index[row - 1] == windows.query_index[row] else 0)
 
 
-@settings(deadline=None)
 @given(cuts())
 def test_no_window_is_longer_than_the_model_and_none_is_padded_without_need(made: Cut) -> None:
     windows = made.windows
@@ -117,7 +114,6 @@ def test_no_window_is_longer_than_the_model_and_none_is_padded_without_need(made
     assert windows.offsets.shape == (windows.n_windows, windows.seq_len, 2)
 
 
-@settings(deadline=None)
 @given(cuts())
 def test_each_window_is_question_and_piece_within_the_models_frame_then_padding(made: Cut) -> None:
     windows, frame = made.windows, made.frame
@@ -145,7 +141,6 @@ def test_each_window_is_question_and_piece_within_the_models_frame_then_padding(
         assert not windows.offsets[row][~inside].any(), "a question's characters are not the text's"
 
 
-@settings(deadline=None)
 @given(made=cuts(), data=st.data())
 def test_select_keeps_the_rows_asked_for_and_drops_only_padding(made: Cut, data: st.DataObject) -> None:
     windows = made.windows
@@ -164,7 +159,6 @@ def test_select_keeps_the_rows_asked_for_and_drops_only_padding(made: Cut, data:
             assert part.tolist() == whole[rows][:, : chosen.seq_len].tolist()
 
 
-@settings(deadline=None)
 @given(made=cuts(), max_tokens=st.integers(1, 400))
 def test_batches_hold_every_window_once_and_stay_within_their_tokens(made: Cut, max_tokens: int) -> None:
     windows = made.windows
@@ -175,7 +169,6 @@ def test_batches_hold_every_window_once_and_stay_within_their_tokens(made: Cut, 
         assert len(rows) == 1 or part.n_windows * part.seq_len <= max_tokens
 
 
-@settings(deadline=None)
 @given(made=cuts(), max_tokens=st.integers(1, 400))
 def test_the_longest_batch_comes_first_so_that_memory_runs_out_early_or_not_at_all(made: Cut, max_tokens: int) -> None:
     longest = [int(made.windows.lengths[rows].max()) for rows in by_tokens(made.windows, max_tokens=max_tokens)]
@@ -189,7 +182,6 @@ def test_batches_are_filled_as_far_as_they_may_be() -> None:
     assert [len(rows) for rows in by_tokens(windows, max_tokens=19)] == [1] * 7
 
 
-@settings(deadline=None)
 @given(made=cuts(), max_tokens=st.integers(1, 400), max_padding=st.floats(0, 1))
 def test_batches_hold_no_more_padding_than_allowed_and_could_not_hold_the_next_window(
     made: Cut, max_tokens: int, max_padding: float

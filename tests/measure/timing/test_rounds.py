@@ -134,10 +134,10 @@ def test_the_time_given_is_kept() -> None:
         return StageTimes(0.0, 0.0, 0.005, 0.0)
 
     began = time.perf_counter()
-    *_, samples = take_turns({"a": run, "b": run}, seconds=1.0)
-    assert time.perf_counter() - began < 2.0
+    *_, samples = take_turns({"a": run, "b": run}, seconds=3.0)
+    assert time.perf_counter() - began < 6.0
     assert samples.speed_up("b", "a") is not None
-    assert 0.5 < samples.spent_s < 2.0
+    assert 1.5 < samples.spent_s < 6.0
 
 
 def test_the_time_given_is_for_measuring_and_not_for_whoever_looks_on(clock: Clock) -> None:

@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qa_backends.measure.timing.statistics import (
@@ -107,7 +107,6 @@ def numbers(text: str) -> list[float]:
     return [float(each.replace("−", "-")) for each in re.findall(r"[−+]?\d+\.\d+", text)]
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.01, 200), min_size=2, max_size=2).map(sorted), st.floats(0, 1))
 @example([1.0, 1.1], 0.4)
 @example([1.00005, 1.1], 0.4)
@@ -124,7 +123,6 @@ def test_the_figures_of_a_ratio_never_say_faster_of_what_may_be_as_fast(ends: li
     assert (shown_low < shown_high) is (round(low, 4) != round(high, 4))
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-100, 100), min_size=2, max_size=2).map(sorted), st.floats(0, 1))
 @example([0.00005, 0.3], 0.5)
 @example([-0.3, -0.00006], 0.5)

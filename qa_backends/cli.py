@@ -2,8 +2,8 @@
 ``long-texts``, ``recommend``, ``record``, ``report``, ``serve``, ``load``, ``export``, ``triton``, ``train``,
 ``cache``.
 
-Exit codes: 0; 2 for bad usage or input; 1 for failure; 130 after Ctrl-C. Errors are one line on stderr; ``--debug``
-shows the traceback.
+Exit codes: 0; 2 for bad usage or input; 1 for failure; 130 after Ctrl-C, unless what there is by then is shown. Errors
+are one line on stderr; ``--debug`` shows the traceback.
 """
 
 from __future__ import annotations

@@ -7,5 +7,11 @@ VOCABULARIES = ("vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.mode
 """What tokenizers were saved as before ``tokenizer.json``."""
 TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 """What else decides how such a tokenizer splits."""
+NAMING_FILES = (
+    "vocab_file", "merges_file", "tokenizer_file", "gguf_file", "init_inputs", "fast_tokenizer_files",
+    "sp_model_kwargs",
+)  # fmt: skip
+"""Settings by which transformers opens files wherever they are (``PreTrainedTokenizerBase._from_pretrained``), in the
+first two of those."""
 CHECKPOINT_FILES = (WEIGHTS, "config.json", "tokenizer.json", *VOCABULARIES)
 """All that decides what a checkpoint computes, once it has its ``tokenizer.json``."""

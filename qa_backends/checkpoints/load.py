@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture_of
-from qa_backends.checkpoints.files import TOKENIZER_SETTINGS, WEIGHTS
+from qa_backends.checkpoints.files import NAMING_FILES, TOKENIZER_SETTINGS, WEIGHTS
 from qa_backends.checkpoints.tensors import save_tensors
 from qa_backends.errors import ArtefactError
 from qa_backends.paths import write_whole
@@ -109,7 +109,20 @@ def save_model(model: PreTrainedModel, folder: Path, *, tokenizer_from: Path, dt
     config = model.config.to_dict() | {"architectures": [type(model).__name__], "dtype": "float32"}
     config = {key: value for key, value in config.items() if key not in ("_name_or_path", "transformers_version")}
     write_whole(folder / "config.json", json.dumps(config, indent=1, sort_keys=True) + "\n")
-    for name in ("tokenizer.json", "vocab.txt", *TOKENIZER_SETTINGS):
-        if (tokenizer_from / name).is_file() and tokenizer_from != folder:
-            shutil.copyfile(tokenizer_from / name, folder / name)
+    if tokenizer_from != folder:
+        _copy_tokenizer(tokenizer_from, folder)
     save_tensors(weights, folder / WEIGHTS, {"format": "pt"})
+
+
+def _copy_tokenizer(source: Path, folder: Path) -> None:
+    """The tokenizer's files, and of its settings what names no file: transformers, which is asked beside the backends,
+    would open that, whatever it is."""
+    for name in ("tokenizer.json", "vocab.txt", *TOKENIZER_SETTINGS):
+        if not (source / name).is_file():
+            continue
+        told = json_of(source / name) if name in TOKENIZER_SETTINGS[:2] else {}
+        if any(each in told for each in NAMING_FILES):
+            kept = {key: value for key, value in told.items() if key not in NAMING_FILES}
+            write_whole(folder / name, json.dumps(kept, indent=1) + "\n")
+        else:
+            shutil.copyfile(source / name, folder / name)

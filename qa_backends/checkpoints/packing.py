@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
-from qa_backends.checkpoints.files import VOCABULARIES, WEIGHTS
+from qa_backends.checkpoints.files import NAMING_FILES, TOKENIZER_SETTINGS, VOCABULARIES, WEIGHTS
 from qa_backends.checkpoints.fits import kept_fit
 from qa_backends.checkpoints.load import json_of, load_model, read_config, save_model
 from qa_backends.checkpoints.manifest import file_hash, fitted_of, has_head, known_manifest, manifest_of
@@ -34,13 +34,8 @@ PACKING_TOLERANCE = 1e-5
 """Packing removes zeros; it may change logits by no more than rounding the weights of a folded bias does."""
 ONE_TOKENIZER = ("Bert", "DistilBert", "Electra")
 """Kinds whose tokenizers differ in their names alone."""
-NAMING_FILES = (
-    "vocab_file", "merges_file", "tokenizer_file", "gguf_file", "init_inputs", "fast_tokenizer_files",
-    "sp_model_kwargs",
-)  # fmt: skip
-"""Settings by which transformers opens files wherever they are (``PreTrainedTokenizerBase._from_pretrained``)."""
-NAMED_IN = ("tokenizer_config.json", "special_tokens_map.json")
-"""Where it takes them from."""
+UNREAD = ("tokenizer_config.json", "tokenizer_file")
+"""What names a file that transformers does not open where there is no ``tokenizer.json``."""
 
 
 def pack_checkpoint(source: Path, folder: Path, settings: dict[str, Any], progress: Progress = UNWATCHED) -> None:
@@ -180,10 +175,13 @@ def check_tokenizer(source: Path) -> None:
     if (source / "tokenizer.json").is_file():
         return
     if not any((source / each).is_file() for each in VOCABULARIES):
-        raise ArtefactError("This model has no tokenizer.json, and no vocabulary that one could be made from.")
-    for file in NAMED_IN:
+        raise ArtefactError(
+            "This model has no tokenizer.json, and no vocabulary that one could be made from. Save its tokenizer "
+            "beside it; or, where the Hub was out of reach, connect to the internet and ask again."
+        )
+    for file in TOKENIZER_SETTINGS[:2]:
         settings = json_of(source / file)
-        if named := [each for each in NAMING_FILES if settings.get(each)]:
+        if named := [each for each in NAMING_FILES if settings.get(each) and (file, each) != UNREAD]:
             raise ArtefactError(
                 f"Its {file} names files elsewhere ('{named[0]}'), which are not read. Choose a model that has a "
                 "tokenizer.json."

@@ -35,4 +35,5 @@ def save_tensors(tensors: dict[str, torch.Tensor], file: Path, metadata: Mapping
         told = NUMBER.search(str(error))
         number = int(told[1]) if told else errno.EIO
         raise OSError(number, os.strerror(number), str(file)) from error
+    partial.chmod(0o644)  # safetensors' files are their owner's alone
     partial.replace(file)

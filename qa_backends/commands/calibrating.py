@@ -3,6 +3,7 @@ far "no answer" must be ahead to be the answer."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +23,6 @@ from qa_backends.commands.terminal import (
     Json,
     asked_of,
     bar,
-    check_writable,
     console,
     pick_device,
     questions_of,
@@ -62,7 +62,11 @@ def calibrate(
         raise InputError("There is nothing to fit on. Hold out some articles: --hold-out 20.")
     sets = asked_about(parts.held_out, on)
     checkpoint = make_ready(of.source(chosen.checkpoint), watched)
-    check_writable(checkpoint / MANIFEST)
+    if not os.access(checkpoint, os.W_OK):
+        raise InputError(
+            f"{checkpoint / MANIFEST} cannot be written. Calibrate a copy of your own: --model FOLDER, where "
+            "`train pack --checkpoint … --out FOLDER` wrote it."
+        )
     fit(checkpoint, of, chosen, pick_device(device), parts, sets, [checkpoint])
     keep_fit(checkpoint)
     made = read_manifest(checkpoint)

@@ -130,7 +130,7 @@ def load(
     )  # fmt: skip
     for each in found.left_out:
         say(f"left out: {each}")
-    if not found.load:
+    if not (found.load or found.own):
         raise QAError("Nothing was measured; nothing is saved.")
     if save:
         write_results(save, KIND, found)

@@ -87,10 +87,10 @@ def asked_of(backend: str | None, family: str | None) -> tuple[Family, Backend]:
     return of, chosen
 
 
-def numbers(option: str, text: str) -> tuple[int, ...]:
+def numbers(option: str, text: str, example: str = "1,8,32") -> tuple[int, ...]:
     """Whole numbers with commas between. Raises InputError for anything else."""
     if not all(each.strip().isdecimal() for each in text.split(",")):
-        raise InputError(f"'{text}' is no list of numbers. Write them as in {option} 1,8,32.")
+        raise InputError(f"'{text}' is no list of numbers. Write them as in {option} {example}.")
     return tuple(int(each) for each in text.split(","))
 
 

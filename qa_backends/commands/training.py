@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Make checkpoints: fine-tune, prune, distil, quantise, average, calibrate, compare, pack.")
 
-TRAINING = "Stopping after this step, which is kept: the same command goes on from it. Ctrl-C again keeps nothing."
+TRAINING = (
+    "Stopping after this step, which is kept: the same command goes on from it. Ctrl-C again ends at once, and the "
+    "command goes on from what was saved before."
+)
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 
 
@@ -182,7 +185,7 @@ def distil(
 
     teaching = _teaching(teachers, teacher_backend, teacher_logits, family)
     there = read_config(teaching.checkpoint)["num_hidden_layers"]
-    chosen_layers = list(numbers("--layers", layers)) if layers else list(range(1, there, 2))
+    chosen_layers = list(numbers("--layers", layers, "1,3,5")) if layers else list(range(1, there, 2))
     with _steps() as on_step:
         made = Distilling(
             chosen.parts.learned, teaching=teaching, layers=chosen_layers, hidden_passes=hidden_passes, run=chosen.run,
@@ -295,18 +298,26 @@ def pack(
 
 @contextmanager
 def _steps() -> Iterator[OnStep]:
-    """Tells how far a training run is; its length is known once the first step is done. Ctrl-C ends it behind a step,
-    which is saved."""
+    """Tells how far a training run is; its length is known once the first step is done. From then on Ctrl-C ends it
+    behind a step, which is saved; before, at once."""
 
     def note(step: StepReport) -> str:
         what = step.doing if step.loss is None else f"loss {step.loss:.3f}"
         return f"{what}, {step.windows_per_second:.1f} windows a second"
 
-    with bar("steps", None) as advance, interruptible(TRAINING) as stopped:
+    def stop_if_asked() -> None:
+        if stopped and stopped():
+            raise KeyboardInterrupt
+
+    stopped: Callable[[], bool] | None = None
+    with bar("steps", None) as advance, ExitStack() as catching:
 
         def on_step(step: StepReport) -> None:
+            nonlocal stopped
+            if stopped is None:
+                stopped = catching.enter_context(interruptible(TRAINING))
             advance(step.number, note(step), step.of)
-            if stopped():
-                raise KeyboardInterrupt
+            stop_if_asked()
 
         yield on_step
+        stop_if_asked()

@@ -30,8 +30,8 @@ UNTIL_RECORDED = 2
 
 
 @contextmanager
-def compiling() -> Iterator[None]:
-    """For what compiles, or may. Raises ArtefactError, which says what to delete, where PyTorch's compiler fails."""
+def compiler_errors() -> Iterator[None]:
+    """Around what compiles, or may. Raises ArtefactError, which says what to delete, where PyTorch's compiler fails."""
     from torch._dynamo.exc import BackendCompilerFailed
     from torch._inductor.runtime.cache_dir_utils import cache_dir
 
@@ -63,7 +63,7 @@ class TorchCompile(TorchEngine):
     def prepared(self, model: PreTrainedModel) -> Run:
         self._positions = architecture_of(model.config).max_tokens(model.config.to_dict())
         self._recorded: set[tuple[int, ...]] = set()
-        with compiling():
+        with compiler_errors():
             return self._compiled(model)
 
     def _compiled(self, model: PreTrainedModel) -> Run:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qa_backends.engines.torch_compile import TorchCompile, compiling
+from qa_backends.engines.torch_compile import TorchCompile, compiler_errors
 from qa_backends.errors import BackendUnavailable, InputError
 from qa_backends.limits import keep_freed_memory, limit_threads
 from qa_backends.training.average import Average
@@ -104,7 +104,7 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = rate_at(step, recipe) * group["pace"]
         torch.manual_seed((recipe.seed << 32 | step) % 2**63)
-        with compiling():  # which the first batch does, and the backward pass once more
+        with compiler_errors():  # the first batch compiles, and its backward pass once more
             loss = loss_of(batch, step)
             torch.autograd.backward(loss)
         norm = torch.nn.utils.clip_grad_norm_(parameters.values(), GRADIENT_CLIP)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import load_model, read_config
+from qa_backends.engines.torch_compile import compiler_errors
 from qa_backends.training.settings import BF16
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def runner(model: PreTrainedModel, device: str, precision: str, *, compiling: bo
     forward, inputs_of = compiled(model) if compiling else model, taking(model)
 
     def run(batch: Batch) -> Logits:
-        with computing(device, precision):
+        with compiler_errors(), computing(device, precision):
             out = forward(**inputs_of(batch))
         return out.start_logits, out.end_logits
 
@@ -90,7 +91,7 @@ def showing(model: PreTrainedModel, device: str, precision: str) -> Callable[[Ba
     forward, inputs_of = compiled(model), taking(model)
 
     def run(batch: Batch) -> tuple[Logits, Hidden]:
-        with computing(device, precision):
+        with compiler_errors(), computing(device, precision):
             out = forward(**inputs_of(batch), output_hidden_states=True)
         return (out.start_logits, out.end_logits), out.hidden_states
 

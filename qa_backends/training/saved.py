@@ -25,8 +25,8 @@ NAME = "training.safetensors"
 NOTE, LOCK = "run.json", ".lock"
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """AdamW's state of each parameter, by PyTorch's names."""
-OF_THE_DATA = ("windows", "sha256", "steps")
-"""Facts that no option sets by itself."""
+OF_THE_DATA = {"windows", "sha256", "steps"}
+"""Facts that no option sets by itself; where others differ too, those decide."""
 _held: dict[Path, FileLock] = {}
 
 
@@ -60,8 +60,10 @@ def _check(folder: Path, found: dict[str, object], wanted: dict[str, object]) ->
     """Raises InputError where a folder's run was ``found`` to have other settings, and says which."""
     differing = [f"{key} {found.get(key)}" for key in {**found, **wanted} if found.get(key) != wanted.get(key)]
     if differing:
-        data = [key for key in OF_THE_DATA if found.get(key) != wanted.get(key)]
-        of = " Of those, --data, --also, --hold-out and --passes decide." if data else ""
+        told = {each.split()[0] for each in differing}
+        of = (
+            " Of those, --data, --also, --hold-out, --hold-out-seed and --passes decide." if told <= OF_THE_DATA else ""
+        )
         raise InputError(
             f"{folder} holds a run with other settings ({', '.join(differing)}).{of} Go on with those, or name another "
             "folder."

@@ -303,14 +303,15 @@ def test_what_cannot_be_taken_says_why_and_what_to_do(tmp_path: Path, breaking: 
     assert not [each for each in catalog.families() if each.own]
 
 
-@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
 @pytest.mark.parametrize(
-    ("setting", "value"),
+    ("file", "setting", "value"),
     [
-        ("vocab_file", "/dev/zero"),
-        ("merges_file", "/dev/zero"),
-        ("tokenizer_file", "/dev/zero"),
-        ("sp_model_kwargs", {"model_file": "/dev/zero"}),
+        ("tokenizer_config.json", "vocab_file", "/dev/zero"),
+        ("tokenizer_config.json", "merges_file", "/dev/zero"),
+        ("tokenizer_config.json", "sp_model_kwargs", {"model_file": "/dev/zero"}),
+        ("special_tokens_map.json", "vocab_file", "/dev/zero"),
+        ("special_tokens_map.json", "tokenizer_file", "/dev/zero"),
+        ("special_tokens_map.json", "sp_model_kwargs", {"model_file": "/dev/zero"}),
     ],
 )
 def test_a_vocabulary_that_transformers_would_open_elsewhere_is_refused(
@@ -321,6 +322,16 @@ def test_a_vocabulary_that_transformers_would_open_elsewhere_is_refused(
     (folder / file).write_text(json.dumps({setting: value}), encoding="utf-8")
     with pytest.raises(ArtefactError, match=f"Its {file} names files elsewhere \\('{setting}'\\), which are not read"):
         catalog.adopt(str(folder), UNWATCHED)
+
+
+def test_what_is_packed_names_no_files_that_transformers_would_open(tmp_path: Path) -> None:
+    """With a tokenizer.json, that is what is read here; the pipeline beside it goes by the settings."""
+    folder = random_bert(tmp_path / "mine")
+    told = {"tokenizer_file": "/dev/zero", "vocab_file": "/dev/zero", "tokenizer_class": "BertTokenizer"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told), encoding="utf-8")
+    packed = make_ready(catalog.adopt(str(folder), UNWATCHED).source("baseline"), UNWATCHED)
+    assert packed != folder
+    assert json.loads((packed / "tokenizer_config.json").read_text()) == {"tokenizer_class": "BertTokenizer"}
 
 
 def test_a_tokenizer_that_is_read_by_its_own_file_alone_is_taken(tmp_path: Path) -> None:

@@ -26,6 +26,12 @@ def small_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+def test_other_users_can_read_them(tmp_path: Path) -> None:
+    file = tmp_path / "weights.safetensors"
+    save_tensors({"a": torch.ones(3)}, file, {})
+    assert file.stat().st_mode & 0o777 == 0o644
+
+
 @pytest.mark.usefixtures("small_files")
 def test_where_there_is_no_room_the_systems_error_is_raised_and_what_was_there_stays(tmp_path: Path) -> None:
     file = tmp_path / "weights.safetensors"

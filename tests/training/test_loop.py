@@ -225,10 +225,12 @@ def test_a_note_of_which_nothing_came_gives_way(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fact", ["windows", "sha256", "steps"])
 def test_of_a_difference_that_no_option_sets_by_itself_it_is_said_which_ones_decide(tmp_path: Path, fact: str) -> None:
-    claim(tmp_path, {fact: 1})
+    claim(tmp_path, {"max_tokens": 1, fact: 1})
     (tmp_path / NAME).touch()
-    with pytest.raises(InputError, match=rf"\({fact} 1\)\. Of those, --data, --also, --hold-out and --passes decide"):
-        claim(tmp_path, {fact: 2})
+    with pytest.raises(InputError, match=rf"\({fact} 1\)\. Of those, --data, --also, --hold-out, .* decide"):
+        claim(tmp_path, {"max_tokens": 1, fact: 2})
+    with pytest.raises(InputError, match=rf"\(max_tokens 1, {fact} 1\)\. Go on with those"):
+        claim(tmp_path, {"max_tokens": 2, fact: 2})
 
 
 def test_a_folder_that_another_process_trains_in_is_refused_until_that_ends(tmp_path: Path) -> None:

@@ -107,6 +107,8 @@ FOCUS = """<script>
     });
     watched.observe(document.body, {subtree: true, childList: true, attributes: true});
   });
+  // Who turns to what takes no focus has left the button too.
+  document.addEventListener('pointerdown', () => watched?.disconnect());
 })();
 </script>"""
 """For the page's head. Who ends work by the keyboard, or hears the page, goes on from what starts it again, not from

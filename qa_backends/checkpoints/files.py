@@ -11,7 +11,8 @@ NAMING_FILES = (
     "vocab_file", "merges_file", "tokenizer_file", "gguf_file", "init_inputs", "fast_tokenizer_files",
     "sp_model_kwargs",
 )  # fmt: skip
-"""Settings by which transformers opens files wherever they are (``PreTrainedTokenizerBase._from_pretrained``), in the
-first two of those."""
+"""Settings by which transformers opens files wherever they are (``PreTrainedTokenizerBase._from_pretrained``)."""
+NAMED_IN = ("tokenizer_config.json", "special_tokens_map.json")
+"""Where it takes them from."""
 CHECKPOINT_FILES = (WEIGHTS, "config.json", "tokenizer.json", *VOCABULARIES)
 """All that decides what a checkpoint computes, once it has its ``tokenizer.json``."""

@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from qa_backends.checkpoints.architectures import architecture_of
-from qa_backends.checkpoints.files import NAMING_FILES, TOKENIZER_SETTINGS, WEIGHTS
+from qa_backends.checkpoints.files import NAMED_IN, NAMING_FILES, TOKENIZER_SETTINGS, WEIGHTS
 from qa_backends.checkpoints.tensors import save_tensors
 from qa_backends.errors import ArtefactError
 from qa_backends.paths import write_whole
@@ -120,7 +120,7 @@ def _copy_tokenizer(source: Path, folder: Path) -> None:
     for name in ("tokenizer.json", "vocab.txt", *TOKENIZER_SETTINGS):
         if not (source / name).is_file():
             continue
-        told = json_of(source / name) if name in TOKENIZER_SETTINGS[:2] else {}
+        told = json_of(source / name) if name in NAMED_IN else {}
         if any(each in told for each in NAMING_FILES):
             kept = {key: value for key, value in told.items() if key not in NAMING_FILES}
             write_whole(folder / name, json.dumps(kept, indent=1) + "\n")

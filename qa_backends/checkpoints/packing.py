@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.architectures import architecture_of
-from qa_backends.checkpoints.files import NAMING_FILES, TOKENIZER_SETTINGS, VOCABULARIES, WEIGHTS
+from qa_backends.checkpoints.files import NAMED_IN, NAMING_FILES, VOCABULARIES, WEIGHTS
 from qa_backends.checkpoints.fits import kept_fit
 from qa_backends.checkpoints.load import json_of, load_model, read_config, save_model
 from qa_backends.checkpoints.manifest import file_hash, fitted_of, has_head, known_manifest, manifest_of
@@ -179,7 +179,7 @@ def check_tokenizer(source: Path) -> None:
             "This model has no tokenizer.json, and no vocabulary that one could be made from. Save its tokenizer "
             "beside it; or, where the Hub was out of reach, connect to the internet and ask again."
         )
-    for file in TOKENIZER_SETTINGS[:2]:
+    for file in NAMED_IN:
         settings = json_of(source / file)
         if named := [each for each in NAMING_FILES if settings.get(each) and (file, each) != UNREAD]:
             raise ArtefactError(

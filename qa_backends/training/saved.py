@@ -58,15 +58,13 @@ def _hold(folder: Path) -> None:
 
 def _check(folder: Path, found: dict[str, object], wanted: dict[str, object]) -> None:
     """Raises InputError where a folder's run was ``found`` to have other settings, and says which."""
-    differing = [f"{key} {found.get(key)}" for key in {**found, **wanted} if found.get(key) != wanted.get(key)]
+    differing = {key: found.get(key) for key in {**found, **wanted} if found.get(key) != wanted.get(key)}
     if differing:
-        told = {each.split()[0] for each in differing}
-        of = (
-            " Of those, --data, --also, --hold-out, --hold-out-seed and --passes decide." if told <= OF_THE_DATA else ""
-        )
+        told = ", ".join(f"{key} {value}" for key, value in differing.items())
+        decided = " Of those, --data, --also, --hold-out, --hold-out-seed and --passes decide."
+        of = decided if differing.keys() <= OF_THE_DATA else ""
         raise InputError(
-            f"{folder} holds a run with other settings ({', '.join(differing)}).{of} Go on with those, or name another "
-            "folder."
+            f"{folder} holds a run with other settings ({told}).{of} Go on with those, or name another folder."
         )
 
 

@@ -50,19 +50,10 @@ class DriftError(ArtefactError):
             "What it made is not used; build again, and if it fails again report the versions that "
             "`build --json` prints."
         )
-        self.step = step
 
 
 class AnswersError(ArtefactError):
     """A build step's answers are too often not its parent's."""
-
-    def __init__(self, step: str, changed: int, of: int, least: float, run_by: str = "") -> None:
-        within, instead = (f" in {run_by}", "another backend") if run_by else ("", "a backend without it")
-        super().__init__(
-            f"The step '{step}'{within} changed {changed} of {of} answers on this machine, where it must keep "
-            f"{100 * least:.0f} %. What it made is not used{' there' if run_by else ''}; choose {instead}."
-        )
-        self.step, self.changed, self.of, self.least, self.run_by = step, changed, of, least, run_by
 
 
 class BackendFailed(QAError):

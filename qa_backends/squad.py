@@ -47,7 +47,8 @@ def read_squad(path: Path) -> list[Question]:
     """All questions of the file, in order.
 
     Raises:
-        InputError: no such file, or it is not in SQuAD format; the message names the first thing that is wrong.
+        InputError: no such file, it is not in SQuAD format, or holds no questions; the message names the first thing
+            that is wrong.
     """
     return parse_squad(unpacked(path), path.name)
 
@@ -75,9 +76,12 @@ def parse_squad(raw: bytes, name: str) -> list[Question]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name} is not JSON: {error}.") from error
     try:
-        return list(_questions(document))
+        questions = list(_questions(document))
     except ValueError as error:
         raise InputError(f"{name} is not in SQuAD format: {error}.") from error
+    if not questions:
+        raise InputError(f"{name} holds no questions.")
+    return questions
 
 
 def _questions(document: Any) -> Iterator[Question]:

@@ -60,8 +60,12 @@ def compare_answers(
         reader.read(asked, forward, split=split, follow=lambda _done, _of, _spent_s: progress.check()).answers
         for forward in (before, after)
     ]
-    same = sum(same_answer(one, other) for one, other in zip(*answers, strict=True))
-    share = same / len(asked.queries)
-    if share < step.least_agreement:
-        raise AnswersError(step.name, len(asked.queries) - same, len(asked.queries), step.least_agreement, run_by)
-    return share
+    same, of = sum(same_answer(one, other) for one, other in zip(*answers, strict=True)), len(asked.queries)
+    if same / of < step.least_agreement:
+        within, instead = (f" in {run_by}", "another backend") if run_by else ("", "a backend without it")
+        raise AnswersError(
+            f"The step '{step.name}'{within} changed {of - same} of {of} answers on this machine, where it must keep "
+            f"{100 * step.least_agreement:.0f} %. What it made is not used{' there' if run_by else ''}; choose "
+            f"{instead}."
+        )
+    return same / of

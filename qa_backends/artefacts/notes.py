@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from qa_backends.checkpoints.load import json_of
 from qa_backends.paths import write_whole
 
 if TYPE_CHECKING:
@@ -18,11 +19,7 @@ _unwritten: dict[Path, dict[str, float]] = {}
 
 def noted(file: Path) -> dict[str, float]:
     """What the file holds; nothing of one that is not there, or holds something else."""
-    try:
-        found = dict(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        found = {}
-    return found | _unwritten.get(file, {})
+    return json_of(file) | _unwritten.get(file, {})
 
 
 def note(file: Path, name: str, value: float) -> None:

@@ -44,11 +44,6 @@ class KnownQuality:
         """As in "69.8 [69.0–70.6]"."""
         return self.f1_interval.around(self.f1)
 
-    @property
-    def said_in_full(self) -> str:
-        """As in "69.8 [69.0–70.6], −1.0 [−1.6 to −0.4]": with the difference to the baseline's, where there is one."""
-        return self.f1_interval.around(self.f1, self.f1_difference)
-
 
 @dataclass(frozen=True, slots=True)
 class Card:

@@ -4,7 +4,6 @@ from qa_backends.catalog.backends import BACKENDS, BASELINE, FASTEST, PRESELECTE
 from qa_backends.catalog.families import (
     RANDOM,
     Family,
-    Published,
     chosen_by,
     could_be_random,
     default_family,
@@ -38,7 +37,6 @@ __all__ = [
     "RANDOM",
     "Backend",
     "Family",
-    "Published",
     "adopt",
     "adopt_chosen",
     "backend",

@@ -154,8 +154,8 @@ def clear(chosen: Iterable[Entry]) -> None:
             each.folder.with_name(f"{each.folder.name}.lock").unlink(missing_ok=True)
 
 
-def keep_within_bound(now: float | None = None) -> list[Entry]:
-    """Deletes what was not used for longest, until the rest is within the bound; says what.
+def keep_within_bound() -> None:
+    """Deletes what was not used for longest, until the rest is within the bound.
 
     Raises:
         InputError: the variable is no number above 0.
@@ -163,12 +163,11 @@ def keep_within_bound(now: float | None = None) -> list[Entry]:
     bound, there = most_bytes(), entries()[::-1]
     total, gone = sum(each.bytes for each in there), []
     for each in there:
-        if total <= bound or _recent(each, now):
+        if total <= bound or _recent(each):
             break
         total -= each.bytes
         gone.append(each)
     clear(gone)
-    return gone
 
 
 def room() -> int:
@@ -176,8 +175,8 @@ def room() -> int:
     return max(0, most_bytes() - sum(each.bytes for each in entries() if _recent(each)))
 
 
-def _recent(entry: Entry, now: float | None = None) -> bool:
-    return entry.used_at > (now or time.time()) - RECENT_S
+def _recent(entry: Entry) -> bool:
+    return entry.used_at > time.time() - RECENT_S
 
 
 def _forget_download(folder: Path) -> None:

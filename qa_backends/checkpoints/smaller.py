@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.files import WEIGHTS
-from qa_backends.checkpoints.load import read_config
+from qa_backends.checkpoints.load import json_of, read_config
 from qa_backends.checkpoints.manifest import content_hash, file_hash, known_manifest
 from qa_backends.paths import cache_root, write_whole
 
@@ -27,7 +26,7 @@ def note(model: Path, name: str, made: Path) -> None:
     """Notes that ``made``, as it is now, is the model's checkpoint ``name``, as in "pruned"; a later one of that name
     replaces it."""
     file = _files(model)[-1]
-    noted = {**_noted(file), name: {"folder": str(made.resolve()), "contents": content_hash(made)}}
+    noted = {**json_of(file), name: {"folder": str(made.resolve()), "contents": content_hash(made)}}
     write_whole(file, json.dumps(noted, indent=1, sort_keys=True) + "\n")
 
 
@@ -35,7 +34,7 @@ def made_of(model: Path) -> dict[str, Path]:
     """Folders by their checkpoints' names, the smallest last. Those are left out that are not there any more, hold
     something else by now, or do not read as the model does."""
     found = {}
-    for name, each in {name: each for file in _files(model) for name, each in _noted(file).items()}.items():
+    for name, each in {name: each for file in _files(model) for name, each in json_of(file).items()}.items():
         folder = Path(each["folder"])
         manifest = known_manifest(folder)
         if manifest and content_hash(folder) == each["contents"] and _read_alike(model, folder):
@@ -48,13 +47,6 @@ def _read_alike(model: Path, made: Path) -> bool:
     files = [each / "tokenizer.json" for each in (model, made)]
     same = not all(each.is_file() for each in files) or file_hash(files[0]) == file_hash(files[1])
     return same and read_config(model)["model_type"] == read_config(made)["model_type"]
-
-
-def _noted(file: Path) -> dict[str, dict[str, str]]:
-    with suppress(OSError, ValueError):
-        found = json.loads(file.read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {}
-    return {}
 
 
 def _files(model: Path) -> list[Path]:

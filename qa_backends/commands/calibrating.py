@@ -25,13 +25,12 @@ from qa_backends.commands.terminal import (
     bar,
     console,
     pick_device,
-    questions_of,
     show,
     watched,
 )
 from qa_backends.errors import InputError
 from qa_backends.measure.results.records import HELD_OUT
-from qa_backends.squad import Question
+from qa_backends.squad import Question, read_squad
 from qa_backends.training.heldout import ARTICLES, Split, split
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def calibrate(
     checkpoint was not trained on those articles. What both do is told of them, and of other questions.
     """
     of, chosen = asked_of(backend, family)
-    parts = split(questions_of(data), hold_out, hold_out_seed)
+    parts = split(read_squad(data), hold_out, hold_out_seed)
     if not parts.articles:
         raise InputError("There is nothing to fit on. Hold out some articles: --hold-out 20.")
     sets = asked_about(parts.held_out, on)

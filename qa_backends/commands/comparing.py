@@ -20,13 +20,12 @@ from qa_backends.commands.terminal import (
     check_writable,
     console,
     pick_device,
-    questions_of,
     show,
     table_of,
     watched,
 )
 from qa_backends.errors import InputError
-from qa_backends.squad import Question
+from qa_backends.squad import Question, read_squad
 from qa_backends.training.heldout import ARTICLES, split
 from qa_backends.training.provenance import weights_of
 
@@ -63,7 +62,7 @@ def compare(
     from qa_backends.measure.timing.machine import this_machine
 
     check_writable(save)
-    parts, computing = split(questions_of(data), hold_out, hold_out_seed), pick_device(device)
+    parts, computing = split(read_squad(data), hold_out, hold_out_seed), pick_device(device)
     if len(checkpoints) < 2 or not parts.articles:
         raise InputError("There is nothing to compare. Name two checkpoints at least, and articles: --hold-out 20.")
     runs = [(folder, _made(folder)) for folder in checkpoints]

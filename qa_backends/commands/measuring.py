@@ -120,7 +120,7 @@ def _predictions(path: Path, questions: Sequence[Question]) -> list[str]:
         if strange := next((each for each in answers if not isinstance(each, str)), None):
             raise TypeError(f"{strange} is no text")
         return answers
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path.name} cannot be read as predictions: {error}.") from error
     except (KeyError, TypeError) as error:
         raise InputError(

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from qa_backends.checkpoints.manifest import file_hash
-from qa_backends.commands.terminal import Device, pick_device, questions_of, watched
+from qa_backends.commands.terminal import Device, pick_device, watched
 from qa_backends.errors import InputError
 from qa_backends.measure.quality.datasets import data_set
 from qa_backends.measure.results.records import HELD_OUT
@@ -104,7 +104,7 @@ class Chosen:
         Raises:
             InputError: a file of questions cannot be read, or ``--also`` holds questions of articles held out.
         """
-        parts = split(questions_of(self.data), self.hold_out, self.hold_out_seed)
+        parts = split(read_squad(self.data), self.hold_out, self.hold_out_seed)
         _ = self._hashes  # of what was just read
         if shared := sorted({each.title for each in self._also}.intersection(parts.articles)):
             raise InputError(

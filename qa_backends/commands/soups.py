@@ -10,7 +10,8 @@ import typer
 from qa_backends.checkpoints.sources import with_tokenizer
 from qa_backends.commands.finishing import measure_held_out, show_made
 from qa_backends.commands.runs import Data, HoldOut, HoldOutSeed
-from qa_backends.commands.terminal import Device, Json, pick_device, questions_of, watched
+from qa_backends.commands.terminal import Device, Json, pick_device, watched
+from qa_backends.squad import read_squad
 from qa_backends.training.heldout import ARTICLES, split
 
 
@@ -29,7 +30,7 @@ def soup(
     from qa_backends.limits import limit_threads
     from qa_backends.training.soup import soup as averaged
 
-    parts, computing = split(questions_of(data), hold_out, hold_out_seed), pick_device(device)
+    parts, computing = split(read_squad(data), hold_out, hold_out_seed), pick_device(device)
     origins = [with_tokenizer(each, watched) for each in checkpoints]
     limit_threads()
     averaged(origins, out)

@@ -26,7 +26,6 @@ from qa_backends.errors import InputError
 from qa_backends.limits import devices
 from qa_backends.progress import Progress
 from qa_backends.runtime.loading import check_device
-from qa_backends.squad import Question, read_squad
 
 if TYPE_CHECKING:
     from qa_backends.catalog import Backend, Family
@@ -97,14 +96,6 @@ def numbers(option: str, text: str, example: str = "1,8,32") -> tuple[int, ...]:
 def names(text: str) -> tuple[str, ...]:
     """Names with commas between; nothing between two commas is none."""
     return tuple(each.strip() for each in text.split(",") if each.strip())
-
-
-def questions_of(data: Path) -> list[Question]:
-    """Raises InputError for a file that is not in SQuAD format or holds no questions."""
-    questions = read_squad(data)
-    if not questions:
-        raise InputError(f"{data.name} holds no questions.")
-    return questions
 
 
 def check_writable(*files: Path | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -99,11 +99,10 @@ def prune(
     chosen: Chosen,
     teachers: Teachers = None,
     start: Annotated[
-        Path | None, typer.Option("--start", help="A checkpoint to prune in place of the teacher, by importance alone.")
+        Path | None, typer.Option("--start", help="A checkpoint to prune in place of the teacher.")
     ] = None,
     teacher_logits: TeacherLogits = None,
     teacher_backend: TeacherBackend = None,
-    method: Annotated[str, typer.Option("--method", help="importance or movement.")] = "importance",
     density: Annotated[
         float, typer.Option("--density", min=0.05, max=0.95, help="Share of the encoder to keep.")
     ] = 0.4,
@@ -126,22 +125,14 @@ def prune(
     """Prune whole heads and FFN columns with the fine-tuned model as teacher, and pack the result."""
     from qa_backends.training.latency import LatencyTable
     from qa_backends.training.provenance import history
-    from qa_backends.training.prune import METHODS, Pruning
+    from qa_backends.training.prune import Pruning
 
-    if method not in METHODS:
-        raise InputError(f"There is no method '{method}'. Choose one of: {', '.join(METHODS)}.")
-    if (start or latency_table or hidden_passes) and method != "importance":
-        raise InputError(
-            "--start, --latency-table and --hidden-passes go with --method importance: movement decides while it "
-            "trains."
-        )
     table = LatencyTable.read(latency_table) if latency_table else None
     teaching = _teaching(teachers, teacher_backend, teacher_logits, family)
     start = with_tokenizer(start, watched) if start else None
     with _steps() as on_step:
         pruning = Pruning(
             chosen.parts.learned,
-            method=method,
             teaching=teaching,
             density=density,
             run=chosen.run,
@@ -151,7 +142,7 @@ def prune(
             hidden_passes=hidden_passes,
         )
         made = pruning.run()
-    settings = {"method": method, "density": density, "hidden_passes": hidden_passes}
+    settings: dict[str, Any] = {"density": density, "hidden_passes": hidden_passes}
     settings |= {"latency": table.facts, "latency_sha256": table.hash} if table else {"latency": None}
     settings |= teaching.facts() | chosen.facts() | (history(start) if start else {})
     finish(made, "prune", [start or teaching.checkpoint, *teaching.checkpoints], settings, chosen, as_json=as_json)

@@ -17,11 +17,14 @@ import numpy as np
 from qa_backends.checkpoints.manifest import file_hash, read_manifest, versions_of
 from qa_backends.contract import Engine, Ran, SpanLogits, Windows
 from qa_backends.engines._onnx import FILE, OUTPUTS
+from qa_backends.engines._parts import in_parts
 from qa_backends.errors import BackendFailed, BackendUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from qa_backends.engines._parts import Feeds
 
 NAMED_BY = "QA_TRITON_URL"
 """The environment variable with the server's address."""
@@ -133,19 +136,15 @@ class Triton(Engine):
         return MessageToDict(answer, preserving_proto_field_name=True).get(field, [])
 
     def forward(self, windows: Windows) -> SpanLogits:
-        feeds = windows.inputs(self._inputs)
-        parts = [self._ask(feeds, first) for first in range(0, windows.n_windows, self._most)]
-        start, end = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return SpanLogits(start, end)
+        return in_parts(self._ask, windows.inputs(self._inputs), self._most)
 
-    def _ask(self, feeds: Mapping[str, np.ndarray[Any, Any]], first: int) -> tuple[Any, Any]:
+    def _ask(self, feeds: Feeds) -> SpanLogits:
         """Logits of as many windows as the server takes at once."""
-        some = {name: array[first : first + self._most] for name, array in feeds.items()}
         try:
-            found = self._client.infer(self._name, inputs_of(self._library, some), **self._way.request)
+            found = self._client.infer(self._name, inputs_of(self._library, feeds), **self._way.request)
         except self._failures as error:
             raise BackendFailed(f"The Triton server at {self._url} failed: {error}. See its own log.") from error
-        return found.as_numpy(OUTPUTS[0]), found.as_numpy(OUTPUTS[1])
+        return SpanLogits(found.as_numpy(OUTPUTS[0]), found.as_numpy(OUTPUTS[1]))
 
     def describe(self) -> Ran:
         precision = self._facts[PRECISION]

@@ -87,7 +87,7 @@ class Runtime:
         }
         self._readers: OrderedDict[Family, Reader] = OrderedDict()
         self._build_s: defaultdict[tuple[Key, str], float] = defaultdict(float)
-        self._refused: dict[tuple[str, str, str], tuple[str, int, int, float, str]] = {}
+        self._refused: dict[tuple[str, str, str], str] = {}
         self._lock = FairLock()
         self._quiet = Quiet()
 
@@ -293,11 +293,11 @@ class Runtime:
             return there  # without the engines' thread, which may be at somebody's long text
         key = content_hash(checkpoint), artefact, runner.key if runner else ""
         if known := self._refused.get(key):
-            raise AnswersError(*known)
+            raise AnswersError(known)
         try:
             return on_engine_thread(lambda: build(checkpoint, artefact, opened, progress, device, runner))
         except AnswersError as error:  # its frames hold models
-            self._refused[key] = error.step, error.changed, error.of, error.least, error.run_by
+            self._refused[key] = str(error)
             raise
 
     @contextmanager

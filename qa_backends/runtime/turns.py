@@ -81,22 +81,14 @@ class Turn:
         name = f"{family.name}/{backend.name}"
         return Reading(name, read.answers[0], read.times, prepared.windows.n_windows, loaded.ran, prepared.notices)
 
-    def answer_all(
-        self,
-        family: Family,
-        backend: Backend,
-        prepared: Prepared,
-        split: Split | None = None,
-        follow: Follow | None = None,
-    ) -> Read:
-        """One backend's answers to all prepared queries, timed together; ``split`` and ``follow`` as in
-        ``Reader.read``, on the thread that calls the engine.
+    def answer_all(self, family: Family, backend: Backend, prepared: Prepared, split: Split | None = None) -> Read:
+        """One backend's answers to all prepared queries, timed together; ``split`` as in ``Reader.read``.
 
         Raises:
             BackendFailed: the engine died while answering; it is unloaded, so that the next question starts it afresh.
             Cancelled: ``progress`` says to stop, which is looked for before every forward call.
         """
-        return self._read(family, backend, prepared, split, follow)[1]
+        return self._read(family, backend, prepared, split, None)[1]
 
     def logits(self, family: Family, backend: Backend, windows: Windows, split: Split | None = None) -> SpanLogits:
         """One backend's logits ``[n_windows, seq_len]``, of windows that the caller cut and will decode.

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 SAVE_EVERY_S = 300.0
 WARM_UP_SHARE = 0.06
 GRADIENT_CLIP = 1.0
-SCORE_RATE = 100.0
 LOSS_MEMORY = 0.98
 """How much of the loss that is shown stays from the step before."""
 
@@ -76,14 +75,11 @@ def train(
     recipe: Recipe,
     folder: Path,
     on_step: OnStep,
-    *,
-    scores: dict[str, torch.nn.Parameter] | None = None,
 ) -> None:
     """Runs the recipe from its beginning, or from the state that was saved in ``folder``.
 
-    ``parameters`` are what is learned, by name; ``batches_from(n)`` yields the batches from number ``n`` on.
-    ``scores``, for movement pruning, are learned ``SCORE_RATE`` times as fast as weights, and do not decay. In the end
-    ``parameters`` are the average of their steps, where the recipe asks for one.
+    ``parameters`` are what is learned, by name; ``batches_from(n)`` yields the batches from number ``n`` on. In
+    the end ``parameters`` are the average of their steps, where the recipe asks for one.
 
     Random numbers are drawn anew in each step, from the seed and the step's number, so that a run that goes on draws
     those it would have drawn.
@@ -93,16 +89,18 @@ def train(
     """
     import torch
 
-    optimizer = _optimizer(parameters, scores or {}, recipe)
+    optimizer = torch.optim.AdamW(
+        parameters.values(), recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
+    )
     average = Average(parameters, recipe.ema) if recipe.ema else None
-    state = SavedState(folder, recipe, parameters | (scores or {}), optimizer, average)
+    state = SavedState(folder, recipe, parameters, optimizer, average)
     first = state.resume()
     saved = started = time.monotonic()
     windows = 0
     shown = 0.0
     for step, batch in enumerate(batches_from(first), start=first):
         for group in optimizer.param_groups:
-            group["lr"] = rate_at(step, recipe) * group["pace"]
+            group["lr"] = rate_at(step, recipe)
         torch.manual_seed((recipe.seed << 32 | step) % 2**63)
         with compiler_errors():  # the first batch compiles, and its backward pass once more
             loss = loss_of(batch, step)
@@ -133,16 +131,3 @@ def train(
         state.save(recipe.steps)
     if average:
         average.put_in_place()
-
-
-def _optimizer(
-    weights: dict[str, torch.nn.Parameter], scores: dict[str, torch.nn.Parameter], recipe: Recipe
-) -> torch.optim.Optimizer:
-    """Fused AdamW; ``pace`` is how fast each kind of parameter learns, against the recipe's rate."""
-    import torch
-
-    kinds = [
-        {"params": list(weights.values()), "weight_decay": recipe.weight_decay, "pace": 1.0},
-        {"params": list(scores.values()), "weight_decay": 0.0, "pace": SCORE_RATE},
-    ]
-    return torch.optim.AdamW([each for each in kinds if each["params"]], lr=recipe.learning_rate, fused=True)

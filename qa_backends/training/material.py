@@ -88,7 +88,6 @@ class Material:
         *,
         begins: int = 0,
         end: int | None = None,
-        scores: dict[str, torch.nn.Parameter] | None = None,
     ) -> None:
         """Trains on the batches ``begins`` to ``end``, by default all, as the run's settings say: see ``loop.train``,
         whose state goes to ``folder``, and which says what is raised. Steps are told as those of the whole run."""
@@ -104,7 +103,6 @@ class Material:
             self._run.recipe(last - begins),
             folder,
             on_step,
-            scores=scores,
         )
 
     def teacher(self, teaching: Teaching) -> Teacher:

@@ -1,15 +1,11 @@
 """Prune whole attention heads and FFN columns, with the fine-tuned model as teacher.
 
-Two ways to decide what goes:
+What goes are the heads and columns whose removal would change the loss least, by the squared gradient of a gate on each
+(Michel et al. 2019; Theis et al. 2018), in stages with training between, the model smaller after each stage. What is
+kept fits a number of parameters, or the milliseconds of a ``latency`` table.
 
-- ``importance``: heads and columns whose removal would change the loss least, by the squared gradient of a gate on each
-  (Michel et al. 2019; Theis et al. 2018), removed in stages with training between, the model smaller after each stage.
-  What is kept fits a number of parameters, or the milliseconds of a ``latency`` table.
-- ``movement``: a score for each head and column is learned along with the weights; the mask keeps the highest, the
-  gradient passes straight through it to the scores (Sanh et al. 2020), blocks as in Lagunas et al. 2021.
-
-Both are trained to repeat the teacher's logits, see ``distil``; what importance leaves can first be taught the hidden
-states behind the teacher's layers too, as those of CoFi are (Xia et al. 2022).
+What is left is trained to repeat the teacher's logits, see ``distil``; it can first be taught the hidden states behind
+the teacher's layers too, as those of CoFi are (Xia et al. 2022).
 """
 
 from __future__ import annotations
@@ -44,22 +40,19 @@ if TYPE_CHECKING:
     from qa_backends.training.settings import RunSettings
     from qa_backends.training.teaching import Teaching
 
-METHODS = ("importance", "movement")
 STAGES = ((0.75, 0.1), (0.55, 0.15), (0.35, 0.15))
-"""Stages of importance pruning before the last: the density to cut to, and the share of the steps that follow it. The
+"""Stages before the last: the density to cut to, and the share of the steps that follow it. The
 last stage cuts to the target and takes the steps that are left."""
 WORTH_A_STAGE = 0.9
 """A stage cuts to this share of what there is, or less."""
 IMPORTANCE_BATCHES = 64
-MASKING_SHARE = 0.5
-"""Movement pruning's density falls to its target over this share of the steps, and then stays there."""
 
 
 class Pruning:
     """One pruning run; stopped, it goes on where it was, and changed, it needs another folder.
 
     ``density`` is the share of the teacher's encoder to keep: of its parameters or, with a ``latency`` table, of the
-    time it takes. ``start`` is the checkpoint that is pruned by importance, by default the teacher. Stages that would
+    time it takes. ``start`` is the checkpoint that is pruned, by default the teacher. Stages that would
     leave nearly all of it are left out; the last one always trains it on. In its first ``hidden_passes`` the teacher's
     hidden states are taught beside its logits, both by PyTorch; without these, layers that lost all they had go.
     """
@@ -68,7 +61,6 @@ class Pruning:
         self,
         questions: Sequence[Question],
         *,
-        method: str,
         teaching: Teaching,
         density: float,
         run: RunSettings,
@@ -92,7 +84,6 @@ class Pruning:
         self.start = start or self.teacher
         weights_of(self.start)
         teaching.check(self.start, run.changes)
-        self.method = method
         self.density = density
         self._latency = latency
         self._run = run
@@ -101,7 +92,6 @@ class Pruning:
         self._hidden_steps = self._material.steps_of(hidden_passes) if hidden_passes else 0
         self._check()
         self._material.claim(
-            method=method,
             **teaching.facts(),
             start=file_hash(self.start / WEIGHTS),
             density=density,
@@ -131,9 +121,6 @@ class Pruning:
 
     def run(self) -> Path:
         """Prunes and returns the folder of the packed checkpoint."""
-        return self._by_importance() if self.method == "importance" else self._by_movement()
-
-    def _by_importance(self) -> Path:
         before = self.start
         for number, (density, begins, end) in enumerate(self._stages):
             stage = self._run.folder / f"stage-{number}"
@@ -231,62 +218,8 @@ class Pruning:
         gates.remove()
         return sums[: len(gates.heads)], sums[len(gates.heads) :]
 
-    def _by_movement(self) -> Path:
-        import torch
-
-        model = self._model(self.teacher)
-        gates = Gates(model)
-        worths = [torch.nn.Parameter(torch.zeros_like(each)) for each in (*gates.heads, *gates.columns)]
-        heads, columns = worths[: len(gates.heads)], worths[len(gates.heads) :]
-        share = self._share_of_gates(model, gates)
-        logits_of = runner(model, self._run.device, self._run.precision, compiling=False)
-
-        def loss_of(batch: Batch, step: int) -> torch.Tensor:
-            kept = self._kept_at(step, share)
-            gates.heads, gates.columns = masks(heads, kept), masks(columns, kept)
-            return self._teacher.loss(logits_of(batch), batch)
-
-        folder = self._run.folder / "movement"
-        scores = {f"score.{number}": each for number, each in enumerate(worths) if len(each)}
-        self._material.train(self._learned(model), loss_of, folder, scores=scores)
-        gates.remove()
-        cut_down(model, *([each > 0 for each in masks(kind, share)] for kind in (heads, columns)))
-        save_model(model, folder / "model", tokenizer_from=self.teacher, dtype=torch.float32)
-        return folder / "model"
-
-    def _share_of_gates(self, model: PreTrainedModel, gates: Gates) -> float:
-        """Share of heads and of columns to keep for ``density`` of the encoder; norms and output biases all stay."""
-        kinds = zip(layer_costs(model), (gates.heads, gates.columns), strict=True)
-        prunable = sum(cost * sum(len(layer) for layer in kind) for cost, kind in kinds)
-        whole = encoder_parameters(model)
-        return max(0.0, 1.0 - (1.0 - self.density) * whole / prunable)
-
-    def _kept_at(self, step: int, share: float) -> float:
-        """Share of heads and columns kept at a step: falls to ``share`` by the cubic schedule of Zhu and Gupta 2017."""
-        done = min(1.0, step / max(1.0, self._material.steps * MASKING_SHARE))
-        return share + (1.0 - share) * (1.0 - done) ** 3
-
     def _model(self, folder: Path) -> PreTrainedModel:
         return trainable(folder, self._run.device, dropout=self._run.dropout)
 
     def _learned(self, model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
         return learned(model, freeze_embeddings=self._run.freeze_embeddings)
-
-
-def masks(scores: Sequence[torch.Tensor], density: float) -> list[torch.Tensor]:
-    """1 for the highest ``density`` of all scores together, 0 for the rest; the highest of each layer always stays.
-
-    The gradient of a mask goes to its score unchanged (the straight-through estimator, Bengio et al. 2013).
-    """
-    import torch
-
-    everything = torch.cat([each.detach() for each in scores])
-    keep = max(1, round(density * len(everything)))
-    least = everything.kthvalue(len(everything) - keep + 1).values
-    found = []
-    for each in scores:
-        mask = (each.detach() >= least).float()
-        if len(each):  # of a layer that lost all it had, there is no highest
-            mask[each.argmax()] = 1.0
-        found.append(mask + (each - each.detach()))
-    return found

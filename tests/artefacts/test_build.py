@@ -197,9 +197,8 @@ def test_a_step_that_drifts_or_makes_no_numbers_fails_by_name_and_leaves_nothing
     packed: Path, full: Path, add_step: AddStep, name: str, factor: str
 ) -> None:
     add_step(name, DRIFTING.format(name=name, factor=factor, precision="FP32"))
-    with pytest.raises(DriftError, match=name) as caught:
+    with pytest.raises(DriftError, match=f"'{name}'"):
         build(packed, name, opened, UNWATCHED)
-    assert caught.value.step == name
     assert find(packed, name) is None
     assert built(full, name) == [] and not [each for each in full.glob(".*") if each.is_dir()]
 

@@ -100,7 +100,6 @@ def test_answer_reads_a_file_and_keeps_its_line_ends(run: Run, tmp_path: Path) -
         (["train", "calibrate", "--data", "x", "--family", "bert-large-random"], 2, "answer nothing"),
         (["train", "distil", "--data", "x", "--out", "y", "--layers", "1;3"], 2, "--layers 1,3,5"),
         (["list", "--model"], 2, "'--model' requires an argument"),
-        (["train", "prune", "--data", "x", "--out", "y", "--teacher", "z", "--method", "magic"], 2, "importance"),
     ],
     ids=lambda value: " ".join(map(str, value))[:40] if isinstance(value, list) else None,
 )

@@ -407,19 +407,6 @@ def test_what_no_run_has_made_is_not_compared(tiny: Path, data: Path, tmp_path: 
             compare([folder, folder], data, hold_out=2)
 
 
-def test_movement_takes_no_latency_table(
-    data: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    places = f"--data {data} --teacher {tiny} --out {tmp_path / 'run'}"
-    arguments = f"train prune --method movement --latency-table t.json --hold-out 0 {places}"
-    monkeypatch.setattr(sys, "argv", ["qa_backends", *arguments.split()])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code
-    said = " ".join(capsys.readouterr().err.split())
-    assert "--latency-table and --hidden-passes go with --method importance" in said
-
-
 def test_pruning_holds_out_articles_too_and_says_that_its_teacher_saw_them(
     train: Train, tiny: Path, tmp_path: Path
 ) -> None:

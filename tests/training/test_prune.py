@@ -22,7 +22,7 @@ from qa_backends.training.gates import cut_down, encoder_parameters, layer_costs
 from qa_backends.training.latency import TILE, LatencyTable
 from qa_backends.training.model import showing
 from qa_backends.training.provenance import finish
-from qa_backends.training.prune import Pruning, masks
+from qa_backends.training.prune import Pruning
 from qa_backends.training.settings import FP32, UNCHANGED, Changes, RunSettings
 from qa_backends.training.teaching import Teaching
 
@@ -48,7 +48,6 @@ def prune(
     teacher: Path,
     folder: Path,
     *,
-    method: str = "importance",
     density: float = 0.5,
     passes: float = 1,
     start: Path | None = None,
@@ -61,7 +60,6 @@ def prune(
     run = RunSettings(folder, passes, learning_rate=1e-3, max_tokens=1024, seed=0, device="cpu", changes=changes)
     return Pruning(
         QUESTIONS,
-        method=method,
         teaching=Teaching(teacher, kept=teacher_logits),
         density=density,
         run=run,
@@ -72,12 +70,11 @@ def prune(
     )
 
 
-@pytest.mark.parametrize("method", ["importance", "movement"])
-def test_pruning_reaches_its_density_and_packs(method: str, tmp_path: Path) -> None:
+def test_pruning_reaches_its_density_and_packs(tmp_path: Path) -> None:
     teacher = random_bert(tmp_path / "teacher", columns=96)
     steps: list[StepReport] = []
-    pruning = prune(teacher, tmp_path / "run", method=method, passes=2, steps=steps)
-    made = finish(pruning.run(), step="prune", parent=teacher, settings={"method": method})
+    pruning = prune(teacher, tmp_path / "run", passes=2, steps=steps)
+    made = finish(pruning.run(), step="prune", parent=teacher, settings={"density": 0.5})
     whole = encoder_parameters(load_model(teacher))
     model = load_model(made)
     one_head, _ = layer_costs(load_model(teacher))
@@ -89,18 +86,19 @@ def test_pruning_reaches_its_density_and_packs(method: str, tmp_path: Path) -> N
     assert [each.number for each in steps if each.loss is not None] == list(range(1, whole + 1)), "of all its stages"
     assert {each.of for each in steps} == {whole}
     judged = [(each.number, each.doing) for each in steps if each.loss is None]
-    begins = [step for _, step, _ in pruning._stages] if method == "importance" else []
     assert judged == [
-        (step, f"finding what matters least, batch {number} of 4") for step in begins for number in (1, 2, 3, 4)
+        (step, f"finding what matters least, batch {number} of 4")
+        for _, step, _ in pruning._stages
+        for number in (1, 2, 3, 4)
     ]
 
 
-def test_a_model_with_an_emptied_layer_is_pruned_further_by_movement(tmp_path: Path) -> None:
+def test_a_model_with_an_emptied_layer_is_pruned_further(tmp_path: Path) -> None:
     teacher, emptied = random_bert(tmp_path / "teacher", columns=96), tmp_path / "emptied"
     model = load_model(teacher)
     cut_down(model, [torch.arange(4) < each for each in (4, 0)], [torch.arange(96) < each for each in (0, 96)])
     save_model(model, emptied, tokenizer_from=teacher, dtype=torch.float32)
-    made = prune(emptied, tmp_path / "run", method="movement", density=0.8, passes=1).run()
+    made = prune(emptied, tmp_path / "run", density=0.8, passes=1).run()
     assert encoder_parameters(load_model(made)) < encoder_parameters(model)
 
 
@@ -193,22 +191,19 @@ def test_a_pruned_checkpoint_is_trained_on_without_losing_more(tmp_path: Path) -
     assert any(not one.equal(other) for one, other in zip(before.parameters(), after.parameters(), strict=True))
 
 
-@pytest.mark.parametrize("method", ["importance", "movement"])
-def test_a_run_stopped_within_a_stage_gives_the_weights_of_an_unstopped_one(
-    method: str, tiny: Path, tmp_path: Path
-) -> None:
-    whole = prune(tiny, tmp_path / "whole", method=method).run()
+def test_a_run_stopped_within_a_stage_gives_the_weights_of_an_unstopped_one(tiny: Path, tmp_path: Path) -> None:
+    whole = prune(tiny, tmp_path / "whole").run()
 
     def stop(step: StepReport) -> None:
         if step.number == step.of - 1:
             raise KeyboardInterrupt
 
-    stopped = prune(tiny, tmp_path / "stopped", method=method)
+    stopped = prune(tiny, tmp_path / "stopped")
     stopped._material._on_step = stop
     with pytest.raises(KeyboardInterrupt):
         stopped.run()
     rest: list[StepReport] = []
-    again = prune(tiny, tmp_path / "stopped", method=method, steps=rest).run()
+    again = prune(tiny, tmp_path / "stopped", steps=rest).run()
     assert [each.of - each.number for each in rest] == [0], "what was saved is not done again, nor judged again"
     for name, each in load_model(whole).state_dict().items():
         torch.testing.assert_close(load_model(again).state_dict()[name], each, msg=name)
@@ -252,12 +247,3 @@ def test_pruning_keeps_to_the_containers_cores(tiny: Path, tmp_path: Path, monke
     pruning._material._on_step = lambda _: threads.add(torch.get_num_threads())
     pruning.run()
     assert threads == {1}
-
-
-def test_a_masks_gradient_reaches_its_score() -> None:
-    scores = [torch.tensor([0.3, -0.2, 0.1], requires_grad=True), torch.tensor([-0.5, -0.6], requires_grad=True)]
-    found = masks(scores, 0.4)
-    assert [each.detach().tolist() for each in found] == [[1.0, 0.0, 1.0], [1.0, 0.0]]
-    assert [len(each) for each in masks([*scores, torch.tensor([])], 0.4)] == [3, 2, 0], "a layer may have none left"
-    (found[0] * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
-    assert scores[0].grad is not None and (scores[0].grad > 0).all()

@@ -191,7 +191,7 @@ def test_predictions_are_offered_unless_questions_share_an_id(monkeypatch: pytes
         tab = AccuracyTab(Runtime())
 
     def evaluate(_runtime: Runtime, *_: Any, emit: Callable[[Evaluation], None], **__: Any) -> None:
-        emit(Evaluation(OWN, of=2, done=2, results=[result]))
+        emit(Evaluation(of=2, done=2, results=[result]))
 
     monkeypatch.setattr("qa_backends.web.accuracy.tab.evaluate_all", evaluate)
     *states, _ = tab.start(["baseline"], "minilm", "cpu", OWN, None, 0, SimpleNamespace(session_hash="me"))
@@ -208,5 +208,5 @@ def test_a_shown_excerpt_begins_and_ends_with_whole_words() -> None:
     right = score(question, Answer("Rome", Span(350, 354), 1.0, 0.0, 0.9))
     pair = catalog.backend("baseline"), catalog.backend("pruned")
     shown = html.differing([Differing(right, score(question, Answer("", None, 0.0, 1.0, 0.9)))], *pair, asked=1)
-    excerpt = plain(shown.split('class="qa-parts"')[1].split("</p>")[0].partition(">")[2])
+    excerpt = plain(shown.split('class="qa-soft" dir="auto"')[1].split("</p>")[0].partition(">")[2])
     assert set(excerpt.split()) == {"…", "before", "Rome", "behind"}

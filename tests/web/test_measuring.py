@@ -29,7 +29,6 @@ from qa_backends.squad import GoldAnswer, Question
 from qa_backends.web.accuracy import html as accuracy_html
 from qa_backends.web.benchmark import found as found_html
 from qa_backends.web.benchmark import html
-from qa_backends.web.shared.wording import seconds_left
 
 EVIL = "<img src=x onerror=alert(1)>"
 MACHINE = Machine("Abacus", 2, 24, None, "Linux", "3.11", {}, "2026-01-02")
@@ -115,7 +114,6 @@ def test_progress_says_what_runs_and_how_long_it_takes() -> None:
     assert "Stopped; kept 1 measurement." in stopped and EVIL not in stopped
     nothing = html.progress(Sweep(PLAN, MACHINE, left_out=[LeftOut("", EVIL, EVIL)], done=4, of=4, complete=True))
     assert "Nothing could be measured." in nothing and "0 of 4 done" in nothing
-    assert seconds_left(300) == "about 5 min left"
 
 
 def test_captions_name_machine_and_date_and_how_alone_and_beside_the_others_agree() -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from qa_backends.checkpoints.cache import locked, writable
 from qa_backends.errors import BackendUnavailable, InputError
-from qa_backends.paths import EVERYDAY_QUESTIONS, OWN_QUESTIONS, cache_root
+from qa_backends.paths import EVERYDAY_QUESTIONS, OWN_QUESTIONS, cache_root, write_whole
 from qa_backends.reader.reader import MAX_CONTEXT_CHARS
-from qa_backends.squad import SHOWN, parse_squad, read_squad, unpacked
+from qa_backends.squad import SHOWN, parse_squad, unpacked
 
 if TYPE_CHECKING:
     from qa_backends.progress import Progress
@@ -48,8 +48,8 @@ class DataSet:
 
 
 def own_questions() -> list[Question]:
-    """The questions that ship with the project, written for it."""
-    return read_squad(OWN_QUESTIONS)
+    """The questions that ship with the project, written for it, in a list of the caller's own."""
+    return list(shipped_set(OWN).questions)
 
 
 @cache
@@ -91,8 +91,6 @@ def read_set(path: Path) -> DataSet:
     raw = unpacked(path)
     name = path.name.removesuffix(".xz")
     questions = parse_squad(raw, path.name)
-    if not questions:
-        raise InputError(f"{path.name} holds no questions.")
     for each in questions:
         longest = max(len(each.context), len(each.question))
         if longest > MAX_CONTEXT_CHARS:
@@ -100,7 +98,7 @@ def read_set(path: Path) -> DataSet:
                 f"{path.name} holds a text of {longest:,} characters (question '{each.id[:SHOWN]}'); the limit is "
                 f"{MAX_CONTEXT_CHARS:,}. Shorten it."
             )
-    return DataSet(name, hashlib.sha256(raw).hexdigest(), tuple(questions))
+    return DataSet(name, _sha256(raw), tuple(questions))
 
 
 def squad_dev(progress: Progress) -> Path:
@@ -114,12 +112,7 @@ def squad_dev(progress: Progress) -> Path:
     with writable(path.parent), locked(f"{path}.lock", SQUAD_DEV, progress):
         if not path.is_file() or _sha256(path.read_bytes()) != SQUAD_DEV_SHA256:
             progress.say(f"downloading SQuAD v2.0 dev ({SQUAD_DEV_BYTES / 1e6:.1f} MB) …")
-            partial = path.with_suffix(".partial")
-            try:
-                partial.write_bytes(_downloaded(progress))
-                partial.replace(path)
-            finally:
-                partial.unlink(missing_ok=True)
+            write_whole(path, _downloaded(progress).decode())
     return path
 
 

@@ -49,7 +49,6 @@ class Evaluation:
     in seconds, by what the answers so far have taken, without what is still to be downloaded, built or loaded.
     """
 
-    data: str
     of: int
     done: int = 0
     left_s: float = 0.0
@@ -112,7 +111,7 @@ class _Evaluating:
         self._progress = Progress(self._tell, stopped)
         self._baseline: list[str] | None = None
         self._answered, self._answering_s, self._since = 0, 0.0, 0.0
-        self.state = Evaluation(task.data.name, of=len(self._questions) * backends)
+        self.state = Evaluation(of=len(self._questions) * backends)
 
     def _tell(self, status: str) -> None:
         self.state.status = status

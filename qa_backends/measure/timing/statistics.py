@@ -265,8 +265,8 @@ def paired_difference(values: Floats, baseline: Floats) -> Difference:
     return Difference(float(apart.mean()), found.low, found.high)
 
 
-def interval_of_mean(values: Floats, *, least: float = 0.0, most: float = 100.0) -> Interval:
-    """Percentile bootstrap (Efron 1979) of the mean of ``values`` ``[n]``, seeded.
+def interval_of_mean(values: Floats, *, least: float = 0.0) -> Interval:
+    """Percentile bootstrap (Efron 1979) of the mean of ``values`` ``[n]``, from ``least`` to 100, seeded.
 
     Only how often each distinct value is drawn matters, and that is multinomial: 2,000 resamples of 12,000 questions
     take milliseconds. What was never seen is never drawn, so of a handful of values, or of values that are all alike,
@@ -278,7 +278,7 @@ def interval_of_mean(values: Floats, *, least: float = 0.0, most: float = 100.0)
     low, high = np.percentile(draws @ distinct / len(values), (TAIL, 100 - TAIL))
     few = len(values) < LEAST_TO_RESAMPLE or len(distinct) == 1
     missed = 1 - (TAIL / 100) ** (1 / len(values)) if few else 0.0
-    return Interval(float(low + missed * (least - low)), float(high + missed * (most - high)))
+    return Interval(float(low + missed * (least - low)), float(high + missed * (100.0 - high)))
 
 
 def on_frontier(places: Sequence[tuple[float, float]]) -> list[int]:

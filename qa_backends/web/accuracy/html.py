@@ -180,7 +180,7 @@ def _card(number: int, found: Differing, one: Backend, other: Backend) -> str:
     place = question.answers[0].start if question.answers else (_place(found.one) or _place(found.other))
     return (
         f'<li class="qa-card"><p class="qa-question" dir="auto">{escape(question.question)}</p>'
-        f'<p class="qa-parts" dir="auto">{_excerpt(question.context, place)}</p>'
+        f'<p class="qa-soft" dir="auto">{_excerpt(question.context, place)}</p>'
         f'<dl><dt>People</dt><dd dir="auto">{escape(gold)}</dd>'
         f"{_answer(found.one, one)}{_answer(found.other, other)}</dl>"
         f'<button type="button" data-number="{number}">Ask it</button></li>'

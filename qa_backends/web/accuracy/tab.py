@@ -86,7 +86,7 @@ class AccuracyTab:
                 visible=HIDDEN,
             )  # fmt: skip
             self._other = gr.Dropdown(
-                [], label="and another", elem_id="qa-accuracy-other", min_width=260, visible=HIDDEN
+                [], label="and another", min_width=260, visible=HIDDEN
             )  # fmt: skip
         self._differing = gr.HTML("", js_on_load=CLICKED, elem_id="qa-differing")
         self._command = gr.Code(
@@ -224,7 +224,7 @@ class AccuracyTab:
         if data == OWN_FILE and file is None:
             raise InputError("There is no file. Choose one in SQuAD format, or other questions.")
         chosen = [catalog.resolve(name, family)[1] for name in backends]
-        progress = Progress(lambda status: put(Evaluation(data, of=0, status=status)), stop.is_set)
+        progress = Progress(lambda status: put(Evaluation(of=0, status=status)), stop.is_set)
         try:
             progress.say("Reading the questions …")
             questions = data_set(str(file) if data == OWN_FILE else data, progress)

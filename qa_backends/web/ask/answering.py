@@ -108,9 +108,7 @@ class Answering:
         visit = visit.with_question(view)
         self.visits.keep(visit)
         link = share.link(question, context, family, [card.backend for card in view.cards], device)
-        address = json.dumps(
-            {"link": link, "key": visit.key, "question": question, "context": context, "asked": visit.races}
-        )
+        address = json.dumps({"link": link, "key": visit.key, "question": question, "context": context})
         yield (*updates_of(visit, view, request), address, gr.Button(visible=False))
 
     def find(

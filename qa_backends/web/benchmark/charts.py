@@ -20,7 +20,7 @@ from qa_backends.web.shared.charts import axis_title, plain
 from qa_backends.web.shared.lines import Axis, Line, add, coinciding
 from qa_backends.web.shared.lines import chart as line_chart
 from qa_backends.web.shared.palette import PART_OPACITY, colour, faint, title_of
-from qa_backends.web.shared.wording import milliseconds, percent, size, step_facts
+from qa_backends.web.shared.wording import milliseconds, percent, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -171,7 +171,8 @@ def ladder(records: Sequence[Record], at: int, height: float = 0) -> go.Figure |
         return None
     quality = quality_beside(steps)
     rows = [
-        Bars(_title(record), record.name, (step_facts(record), *_ratios(record, above), *map(_f1, known)),
+        Bars(_title(record), record.name,
+             (f"{milliseconds(record.p50_ms)} · {size(record)}", *_ratios(record, above), *map(_f1, known)),
              ((Part(record.p50_ms, 1.0, milliseconds(record.p50_ms)),),))
         for above, record, known in zip([None, *steps], steps, quality, strict=False)
     ]  # fmt: skip
@@ -182,7 +183,7 @@ def ladder(records: Sequence[Record], at: int, height: float = 0) -> go.Figure |
 
 def _f1(known: KnownQuality) -> str:
     """On one data set, a line that fits a phone of 360 pixels; that it is F1 stands below the title."""
-    return f"{plain(known.title)}: {known.said_in_full}"
+    return f"{plain(known.title)}: {known.f1_interval.around(known.f1, known.f1_difference)}"
 
 
 def _ratios(record: Record, above: Record | None) -> list[str]:

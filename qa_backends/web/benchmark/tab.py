@@ -67,7 +67,7 @@ class _View:
     """How a visitor looks at the charts of their benchmark under way."""
 
     log: bool
-    at: int | None = None
+    at: int | None
     names: list[str] = field(default_factory=list)
 
 
@@ -152,9 +152,7 @@ class BenchmarkTab:
                 elem_classes="qa-backends", show_select_all=True,
             )  # fmt: skip
             with gr.Row(elem_classes="qa-view"):
-                self._at = gr.Dropdown(
-                    length_choices(records), value=at, label="Length shown", min_width=160, elem_id="qa-bench-at"
-                )
+                self._at = gr.Dropdown(length_choices(records), value=at, label="Length shown", min_width=160)
                 self._log = gr.Checkbox(False, label="Logarithmic latency", min_width=160)
         drawn = {
             f"qa-bench-chart-{number}": figure
@@ -185,7 +183,7 @@ class BenchmarkTab:
             elem_id="qa-bench-command", **CODE_BOX,
         )  # fmt: skip
         with gr.Accordion("How to read this", open=False):
-            gr.HTML(f'<p class="qa-parts">{HOW_TO_READ}</p>')
+            gr.HTML(f'<p class="qa-soft">{HOW_TO_READ}</p>')
 
     def _wire(self) -> None:
         chosen: list[Any] = [
@@ -196,8 +194,10 @@ class BenchmarkTab:
             self._own, self._progress, self._start, self._stop, *self._charts, self._to_fill, self._table, self._view,
             self._at, self._names, self._caption, self._command, self._json, self._csv, self._comparison,
         ]  # fmt: skip
-        work = self._start.click(self.start, [self._log, *chosen], outputs, trigger_mode="once", concurrency_id="bench",
-                                 concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE)  # fmt: skip
+        work = self._start.click(
+            self.start, [self._log, self._at, *chosen], outputs, trigger_mode="once", concurrency_id="bench",
+            concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE,
+        )  # fmt: skip
         startable_again(work, self._start, self._stop, self._progress)
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
         self.family.input(
@@ -215,13 +215,13 @@ class BenchmarkTab:
         self._open.upload(self.compare, [self._own, self._open], self._comparison, **PRIVATE)
 
     def start(
-        self, log: bool, backends: list[str], family: str, devices: list[str], lengths: list[str], batches: list[str],
-        runs: float, seconds: float, mixed: bool, reference: bool, request: gr.Request,
+        self, log: bool, at: int | None, backends: list[str], family: str, devices: list[str], lengths: list[str],
+        batches: list[str], runs: float, seconds: float, mixed: bool, reference: bool, request: gr.Request,
     ) -> Iterator[Changes]:  # fmt: skip
         """Measures and draws as it goes; what is shown from the first measurement on is the visitor's own."""
         session = request.session_hash or ""
         stop = self._stops.begin(request)
-        view = self._views[session] = _View(log=log)
+        view = self._views[session] = _View(log, at)
         state: Sweep | None = None
         drawn = 0
         ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}

@@ -98,18 +98,22 @@ def plain(text: str, most: int = 60) -> str:
     return short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def width(text: str, size: float = TEXT_PX) -> float:
+def width(text: str) -> float:
     """About how many pixels the text takes, rather more than less: what draws it is the reader's font."""
     known = {each: em for characters, em in CHAR_EM.items() for each in characters}
-    return size * sum(known.get(each, 0.64) for each in text)
+    return TEXT_PX * sum(known.get(each, 0.64) for each in text)
 
 
-def ticks(values: Sequence[float], shares: Sequence[float], least: float = 0.11) -> list[float]:
+LEAST_APART = 0.11
+"""Share of an axis that two labels have between them at least."""
+
+
+def ticks(values: Sequence[float], shares: Sequence[float]) -> list[float]:
     """Of ascending values at these shares of an axis, those whose labels do not touch on a phone: the ends, and what
     has room between."""
     kept: list[int] = []
     for number, share in enumerate(shares):
-        if not kept or share - shares[kept[-1]] >= least:
+        if not kept or share - shares[kept[-1]] >= LEAST_APART:
             kept.append(number)
     if kept and kept[-1] != len(values) - 1:
         kept[-1 if len(kept) > 1 else len(kept) :] = [len(values) - 1]

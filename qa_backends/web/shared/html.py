@@ -6,8 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from qa_backends.asking.comparison import ran_sentence
+from qa_backends.runtime.telling import roughly
 from qa_backends.web.shared.palette import title_of
-from qa_backends.web.shared.wording import seconds_left
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def running(
     promises nothing.
     """
     known = [f"{int(done):,} of {int(of):,} {unit}".rstrip()] if of else []
-    left = [seconds_left(left_s)] if left_s else []
+    left = [f"{roughly(left_s)} left"] if left_s else []
     how_far = ", ".join(known + left)
     share = min(1.0, done / of) if of else 0.0
     value = f'aria-valuenow="{done:.2f}" aria-valuetext="{escape(how_far, quote=True)}"' if of else ""

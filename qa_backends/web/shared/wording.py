@@ -25,11 +25,6 @@ def milliseconds(value: float) -> str:
     return f"{value:,.0f} ms"
 
 
-def seconds_left(value: float) -> str:
-    """About how long something still takes: seconds, or minutes from two on."""
-    return f"about {value:.0f} s left" if value < 120 else f"about {value / 60:.0f} min left"
-
-
 def percent(share: float) -> str:
     """As in "42 %", of 0.42."""
     return f"{100 * share:.0f} %"
@@ -59,8 +54,3 @@ def set_title(record: QualityRecord) -> str:
 def size(record: BenchmarkRecord) -> str:
     """What the backend's file takes on disk; a reference's is not known."""
     return "–" if record.bytes is None else f"{record.bytes / 1e6:.1f} MB"
-
-
-def step_facts(record: BenchmarkRecord) -> str:
-    """A step of the ladder by itself: latency and size."""
-    return f"{milliseconds(record.p50_ms)} · {size(record)}"

@@ -6,8 +6,9 @@ import errno
 import hashlib
 import io
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from filelock import FileLock
@@ -74,16 +75,15 @@ def test_squad_dev_is_downloaded_once_and_kept(monkeypatch: pytest.MonkeyPatch, 
 def test_a_cache_without_room_is_said_with_what_to_do_and_keeps_no_part(
     monkeypatch: pytest.MonkeyPatch, fresh: Path
 ) -> None:
-    def full(partial: Path, content: bytes) -> None:
-        partial.touch()
+    def full(_handle: int, _mode: str, **_options: str) -> NoReturn:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(datasets, "SQUAD_DEV_SHA256", hashlib.sha256(squad()).hexdigest())
     serve(monkeypatch, squad())
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fdopen", full)
     with pytest.raises(ArtefactError, match=r"cannot be written: No space left.*cache clear.*QA_CACHE"):
         data_set("squad-v2-dev", UNWATCHED)
-    assert list((fresh / "data").glob("*.partial")) == []
+    assert [each.name for each in (fresh / "data").iterdir()] == ["dev-v2.0.json.lock"]
 
 
 def test_a_download_that_is_stopped_ends_between_two_pieces_and_keeps_nothing(

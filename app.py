@@ -17,6 +17,7 @@ from qa_backends.limits import devices
 from qa_backends.measure.results.shipped import preselection
 from qa_backends.progress import Cancelled, Progress
 from qa_backends.runtime import Runtime
+from qa_backends.web.bounds import SESSIONS_KEPT, THREADS
 from qa_backends.web.page import build_page, launch_options
 
 
@@ -56,7 +57,7 @@ def main() -> None:
     others = set(ticked) - set(usual)
     threading.Thread(target=prepare, args=(runtime, others, progress), daemon=True).start()
     try:
-        page.launch(**launch_options())
+        page.launch(**launch_options(), max_threads=THREADS, state_session_capacity=SESSIONS_KEPT)
     finally:
         over.set()
 

@@ -119,5 +119,6 @@ def _checked(*given: Any) -> float:
         return TypeAdapter(Given).validate_python(given)[-1]
     except ValidationError as error:
         first = error.errors()[0]
-        name = NAMES[int(first["loc"][0])]
+        place, *within = first["loc"]
+        name = "backend" if within and isinstance(within[-1], int) else NAMES[int(place)]
         raise InputError(f"'{name}' cannot be read: {first['msg'].lower()}.") from error

@@ -15,6 +15,7 @@ from qa_backends.web.api import Endpoints
 from qa_backends.web.ask.allowed import LOOPBACK, Allowed
 from qa_backends.web.ask.tab import RUN_TOGETHER, AskTab
 from qa_backends.web.benchmark.tab import BenchmarkTab
+from qa_backends.web.bounds import SPARES, bound
 from qa_backends.web.document import app_options
 from qa_backends.web.mending import MEND
 from qa_backends.web.shared.scripts import FOCUS, TABLES
@@ -27,8 +28,6 @@ INTRODUCTION = (
     "One question, several ways to run the same model. See each answer beside the time it really took, and whether "
     "the faster ones still agree with the baseline."
 )
-MOST_IN_QUEUE = 64
-"""Questions that may wait for a place; who comes later is told at once that the app is busy."""
 FILES_KEPT_S = (3_600, 86_400)
 """How often uploads and downloads are looked through, and how old they get."""
 MOST_UPLOADED = "64mb"
@@ -59,6 +58,8 @@ def build_page(runtime: Runtime, host: str = "") -> gr.Blocks:
     """The whole page, as it is served on ``host``, by default Gradio's own. Its style goes to ``launch``, see
     ``launch_options``."""
     allowed = Allowed.where(host or os.environ.get("GRADIO_SERVER_NAME", LOOPBACK[0]))
+    for name, value in SPARES.items():
+        os.environ.setdefault(name, value)
     page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=False, delete_cache=FILES_KEPT_S)
     with page:
         gr.HTML(f'<header class="qa-header"><h1>{TITLE}</h1><p>{INTRODUCTION}</p></header>')
@@ -77,7 +78,7 @@ def build_page(runtime: Runtime, host: str = "") -> gr.Blocks:
         endpoints = Endpoints(runtime)
         api(endpoints.answer, api_name="answer", **RUN_TOGETHER)
         api(endpoints.ask, api_name="ask", **RUN_TOGETHER)
-    page.queue(max_size=MOST_IN_QUEUE)
+    bound(page)
     return page
 
 

@@ -70,7 +70,8 @@ def test_where_nothing_stood_before_cancelling_brings_nothing_back(
 ) -> None:
     monkeypatch.setenv("QA_FAMILY", "bert-large")  # of which no comparison is recorded
     answering = Answering(runtime)
-    next(asking(answering))
+    under_way = asking(answering)
+    next(under_way)
     result, marks, _ = answering.cancelled(Visit(), VISITOR)
     assert "Cancelled." in result and "before it" not in result and marks == ""
 
@@ -135,6 +136,27 @@ def test_what_was_replaced_has_not_failed_whatever_the_page_calls_it(runtime: Ru
     closed.close()
     assert answering.failed(VISITOR) == (gr.skip(), gr.skip())
     assert UNFORESEEN[:30] in answering.failed(VISITOR)[0], "what fails by itself is said"
+
+
+def test_two_that_were_replaced_have_both_not_failed_though_they_end_at_once(runtime: Runtime) -> None:
+    answering = Answering(runtime)
+    replaced = [asking(answering), asking(answering)]
+    newest = asking(answering)
+    for each in (*replaced, newest):
+        next(each)
+    for each in replaced:
+        each.close()
+    for _ in (*replaced, "what took too long to end"):
+        assert answering.failed(VISITOR) == (gr.skip(), gr.skip()), "the page is the newest question's"
+    list(newest)
+    assert UNFORESEEN[:30] in answering.failed(VISITOR)[0]
+
+
+def test_cancel_that_comes_too_late_says_nothing_of_it(runtime: Runtime) -> None:
+    answering = Answering(runtime)
+    *_, last = asking(answering)
+    result, _, cancel = answering.cancelled(last[0], VISITOR)
+    assert QUESTION in result and CANCELLED not in result and not cancel.visible
 
 
 @pytest.mark.usefixtures("patient")

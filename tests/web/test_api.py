@@ -134,6 +134,7 @@ def test_trouble_is_a_sentence(client: Client, question: str, context: str, back
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [({"context": None}, "'context' cannot be read"), ({"backends": "baseline"}, "'backends' cannot be read"),
+     ({"backends": [5]}, "'backend' cannot be read"),
      ({"seconds": "soon"}, "'seconds' cannot be read")],
 )  # fmt: skip
 def test_values_of_another_kind_get_a_sentence(client: Client, wrong: dict[str, object], said: str) -> None:

@@ -334,6 +334,8 @@ def test_a_link_leaves_out_a_long_text_and_a_strange_one_is_not_believed() -> No
     assert found is not None
     assert found.family == "minilm" and found.backends == ["pruned"]
     assert share.read_link({}) is None
+    found = share.read_link({"q": "Who?", "family": "bert-large-random", "backends": "baseline,baseline"})
+    assert found is not None and (found.family, found.backends) == ("minilm", ["baseline"]), "once, and what is offered"
 
 
 def test_a_link_without_room_for_the_question_still_says_who_was_asked() -> None:

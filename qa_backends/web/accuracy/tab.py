@@ -236,7 +236,7 @@ class AccuracyTab:
     def _finished(self, state: Evaluation, *, stopped: bool) -> Changes:
         kept = "kept the backends that were finished" if state.results else "no backend was finished"
         sentence = f"Stopped; {kept}." if stopped else DONE
-        bar = running(state.done, state.of, sentence, unit=UNIT, without=state.left_out)
+        bar = running(state.done, state.of, sentence, unit=UNIT, without=state.left_out) if state.of else idle(sentence)
         found: Changes = {self._progress: bar}
         if not state.results:
             return found

@@ -163,13 +163,14 @@ class Answering:
 
     def cancelled(self, visit: Visit, request: gr.Request) -> Updates:
         """Ends the visitor's own work, and shows again what stood there before; nothing where a newer question was
-        asked meanwhile."""
+        asked meanwhile. Of work that was over by then nothing is said."""
+        under_way = self.stops.under_way(request)
         if not self.stops.end_and_wait(request):
             return gr.skip(), gr.skip(), gr.skip()
         view, hidden = visit.last or first_sight(), gr.Button(visible=False)
         if view is None:
-            return html.remark(NOTHING_BEFORE), "", hidden
-        return html.result(view, note=CANCELLED), html.marked(view), hidden
+            return html.remark(NOTHING_BEFORE) if under_way else gr.skip(), "", hidden
+        return html.result(view, note=CANCELLED if under_way else ""), html.marked(view), hidden
 
     def failed(self, request: gr.Request) -> Updates:
         """What the page's own word of a failure changes: nothing, where the visitor asked anew meanwhile."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from qa_backends import catalog
-from qa_backends.errors import UnknownBackend
 from qa_backends.limits import devices
 from qa_backends.web.shared.choices import preselected
 
@@ -55,14 +54,13 @@ def read_link(fields: Mapping[str, str]) -> Shared | None:
     """What the address asked for; ``None`` for the plain address. Unknown names are dropped, not believed."""
     if not any(fields.get(name) for name in ("q", "c", "family", "backends")):
         return None
-    try:
-        family = catalog.family(fields.get("family", "")).name
-    except UnknownBackend:
-        family = catalog.default_family()
+    known = {each.name for each in catalog.families() if not each.random}
+    family = wanted if (wanted := fields.get("family", "")) in known else catalog.default_family()
     there, device = devices(), fields.get("device", "")
     device = device if device in there else there[0]
-    wanted = preselected(family, device, among=fields.get("backends", "").split(","))
-    return Shared(fields.get("q", ""), fields.get("c", ""), family, wanted or preselected(family, device), device)
+    named = list(dict.fromkeys(fields.get("backends", "").split(",")))
+    ticked = preselected(family, device, among=named) or preselected(family, device)
+    return Shared(fields.get("q", ""), fields.get("c", ""), family, ticked, device)
 
 
 def as_python(question: str, context: str, family: str, backends: Sequence[str], device: str, url: str) -> str:

@@ -176,7 +176,7 @@ class AskTab:
                 [self._context, self._question, self.ticket],
             )
         self._cancel.click(
-            does.cancelled, self.visit, [self._result, self._marked, self._cancel], concurrency_limit=None, **PRIVATE
+            does.cancelled, self.visit, [self._result, self._marked, self._cancel], queue=False, **PRIVATE
         )
         self._watch.click(does.watch, self.visit, [self.visit, self._result], **PRIVATE)
         self._address.change(None, self._address, None, js=scripts.SET_ADDRESS)
@@ -214,14 +214,16 @@ class AskTab:
         What was kept is what the address had no room for, and ``visit_key`` that of the visit, if this browser asked it
         before.
         """
-        found = share.read_link(dict(request.query_params))
+        found, page = share.read_link(dict(request.query_params)), share.page_address(request)
         if found is None:
-            page, first = share.page_address(request), first_asked()
+            first = first_asked()
             return {self._link: page + share.link(*first), self._python: share.as_python(*first, page)}
         context, question = found.context or kept_context, found.question or kept_question
+        shared = question, context, found.family, found.backends, found.device
         form = {
             self._context: context, self._question: question, self.family: found.family,
             self._backends: offer(found.family, found.device, found.backends),
+            self._link: page + share.link(*shared), self._python: share.as_python(*shared, page),
         }  # fmt: skip
         if len(devices()) > 1:
             form[self._device] = found.device

@@ -38,7 +38,7 @@ class Stops:
 
     def __init__(self) -> None:
         self._events: dict[str, threading.Event] = {}
-        self._left: dict[str, float] = {}
+        self._left: dict[str, list[float]] = {}
         self._changed = threading.Condition()
 
     def begin(self, request: gr.Request) -> threading.Event:
@@ -53,6 +53,10 @@ class Stops:
         """Tells the visitor's work to end, if there is any."""
         if stop := self._events.get(request.session_hash or ""):
             stop.set()
+
+    def under_way(self, request: gr.Request) -> bool:
+        """Whether any of the visitor's work is."""
+        return (request.session_hash or "") in self._events
 
     def end_and_wait(self, request: gr.Request) -> bool:
         """Tells it to end, and waits until it draws nothing more: until it is over, or too long for one drawing.
@@ -72,18 +76,22 @@ class Stops:
         moment."""
         now, visitor = time.monotonic(), request.session_hash or ""
         with self._changed:
-            self._left = {each: at for each, at in self._left.items() if now - at < LEFT_S}
+            left = {each: [at for at in times if now - at < LEFT_S] for each, times in self._left.items()}
+            self._left = {each: times for each, times in left.items() if times}
             if stop.is_set():
-                self._left[visitor] = now
+                self._left.setdefault(visitor, []).append(now)
             if self._events.get(visitor) is stop:
                 del self._events[visitor]
             self._changed.notify_all()
 
     def was_left(self, request: gr.Request) -> bool:
-        """Whether what the page takes for a failure is work that the visitor has just ended, or replaced."""
+        """Whether what the page takes for a failure is work that the visitor has just ended, or replaced by what is
+        under way; each piece of work that was ended is asked about once."""
+        visitor = request.session_hash or ""
         with self._changed:
-            at = self._left.pop(request.session_hash or "", None)
-        return at is not None and time.monotonic() - at < LEFT_S
+            left = self._left.get(visitor, [])
+            recent = bool(left) and time.monotonic() - left.pop(0) < LEFT_S
+            return recent or visitor in self._events
 
     def until_stopped(
         self, request: gr.Request, work: Callable[[threading.Event], Generator[Updates]]

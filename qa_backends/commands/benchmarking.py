@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -28,6 +28,9 @@ from qa_backends.commands.terminal import (
 from qa_backends.errors import InputError, QAError
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
 from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
+
+if TYPE_CHECKING:
+    from qa_backends.measure.benchmark.sweep import Sweep
 
 DEFAULTS = BenchmarkPlan(family="")
 app = typer.Typer()
@@ -65,7 +68,7 @@ def bench(
     """Measure latency and throughput of whole answers, backends taking turns; Ctrl-C keeps what was measured."""
     from qa_backends.measure.benchmark.presets import plan_of
     from qa_backends.measure.benchmark.sweep import sweep
-    from qa_backends.measure.results.files import BENCHMARK, as_dict, write_results
+    from qa_backends.measure.results.files import BENCHMARK, as_dict
     from qa_backends.runtime import Runtime
 
     check_writable(save)
@@ -92,18 +95,20 @@ def bench(
     elif catalog.could_be_random(of):
         size = f"{of.download_mb / 1000:.2g} GB"
         say(f"Its weights, {size}, are downloaded first. --random-weights measures the same shapes without them.")
+    kept = _Kept(save)
     with bar("measurements", None) as advance, interruptible() as stopped:
-        found = sweep(
-            Runtime(progress=watched), plan, emit=lambda state: advance(state.done, state.status, state.of or None),
-            stopped=stopped,
-        )  # fmt: skip
+
+        def emit(state: Sweep) -> None:
+            advance(state.done, state.status, state.of or None)
+            kept.so_far(state)
+
+        found = sweep(Runtime(progress=watched), plan, emit=emit, stopped=stopped)
     for each in found.left_out:
         say(f"left out: {' at '.join(filter(None, (each.backend, each.point)))}: {each.why}")
     if not found.records:
         raise QAError("Nothing was measured; nothing is saved.")
     benchmark = found.benchmark()
-    if save:
-        write_results(save, BENCHMARK, benchmark)
+    kept.at_last(benchmark)
     if as_json:
         return show(as_dict(BENCHMARK, benchmark))
     console.print(_table(benchmark.rows))
@@ -112,6 +117,39 @@ def bench(
     if preset:
         _show_published(preset, benchmark)
     return None
+
+
+class _Kept:
+    """The results file: beside it, with ``.partial`` behind its name, what there is so far, for a run of hours that
+    ends by force. One that is stopped leaves a file that is there as it was, since that may be whole."""
+
+    def __init__(self, save: Path | None) -> None:
+        self._save = save
+        special = save is not None and save.exists() and not save.is_file()  # as /dev/stdout
+        self._partial = save.with_name(f"{save.name}.partial") if save and not special else None
+        self._rows = 0
+
+    def so_far(self, state: Sweep) -> None:
+        """Written between two points: nothing is timed then."""
+        if self._partial and not state.timing and len(state.records) > self._rows:
+            self._rows = len(state.records)
+            self._write(self._partial, state.benchmark())
+
+    def at_last(self, benchmark: Benchmark) -> None:
+        if self._save is None:
+            return
+        if self._partial and self._save.exists() and not benchmark.complete:
+            self._write(self._partial, benchmark)
+            say(f"{self._save} is left as it was; what was measured is in {self._partial}")
+            return
+        self._write(self._save, benchmark)
+        if self._partial:
+            self._partial.unlink(missing_ok=True)
+
+    def _write(self, file: Path, benchmark: Benchmark) -> None:
+        from qa_backends.measure.results.files import BENCHMARK, write_results
+
+        write_results(file, BENCHMARK, benchmark)
 
 
 def _show_published(preset: str, benchmark: Benchmark) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 WIDTH_OF_A_FILE = 120
 """Columns of a table that goes to a file or a pipe, which has no width of its own."""
+DRAW_EVERY_S = 0.1
 LINE_EVERY_S = 20.0
 """How often a line of progress comes where there is no bar."""
 PACE_OVER_S = 600.0
@@ -130,15 +131,21 @@ def bar(what: str, total: int | None) -> Iterator[Any]:
         note,
     )
     redrawn = errors.is_terminal
-    with drawn.Progress(*columns, console=errors, disable=not redrawn, speed_estimate_period=PACE_OVER_S) as progress:
+    # Drawn when something is told: a thread that draws ten times a second would do so beside what is timed.
+    with drawn.Progress(
+        *columns, console=errors, disable=not redrawn, speed_estimate_period=PACE_OVER_S, auto_refresh=False
+    ) as progress:
         task = progress.add_task(what, total=total, note="")
-        last_line = time.monotonic()
+        last_line = last_drawn = time.monotonic()
 
         def advance(done: float, note: str = "", of: int | None = total) -> None:
-            nonlocal last_line
+            nonlocal last_line, last_drawn
             if done < progress.tasks[0].completed:
                 progress.reset(task)  # which also takes back that it was finished
             progress.update(task, completed=done, note=note, total=of)
+            if time.monotonic() - last_drawn >= DRAW_EVERY_S:
+                last_drawn = time.monotonic()
+                progress.refresh()
             if not redrawn and time.monotonic() - last_line >= LINE_EVERY_S:
                 last_line = time.monotonic()
                 errors.print(what, f"{int(done):,}/{of or '?'}", left.render(progress.tasks[0]), note, markup=False)

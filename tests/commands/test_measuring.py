@@ -186,6 +186,34 @@ def test_ctrl_c_ends_a_benchmark_and_keeps_what_was_measured(
     content = json.loads(saved.read_text())
     assert [row["tokens"] for row in content["rows"]] == [32] and not content["complete"]
     assert signal.getsignal(signal.SIGINT) is before
+    assert [each.name for each in tmp_path.iterdir()] == ["benchmark.json"]
+    saved.write_text("a whole one")
+    again = run("bench", *options)
+    partial = tmp_path / "benchmark.json.partial"
+    assert again.code == 0 and f"is left as it was; what was measured is in {partial}" in " ".join(again.err.split())
+    assert saved.read_text() == "a whole one"
+    assert [row["tokens"] for row in json.loads(partial.read_text())["rows"]] == [32]
+
+
+def test_a_benchmark_that_ends_by_force_leaves_what_was_measured(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real = module.sweep
+
+    def killed(runtime: Runtime, plan: BenchmarkPlan, *, emit: Callable[[module.Sweep], None], **_: object) -> None:
+        def watch(state: module.Sweep) -> None:
+            emit(state)
+            if "64 tokens" in state.status:
+                raise SystemExit(143)
+
+        real(runtime, plan, emit=watch)
+
+    monkeypatch.setattr(module, "sweep", killed)
+    saved = tmp_path / "benchmark.json"
+    done = run("bench", "--lengths", "32,64", "--runs", "5", "--backends", "baseline", "--save", str(saved))
+    assert done.code != 0 and not saved.exists()
+    content = json.loads((tmp_path / "benchmark.json.partial").read_text())
+    assert [row["tokens"] for row in content["rows"]] == [32]
 
 
 def test_a_benchmark_of_which_nothing_is_left_saves_nothing(

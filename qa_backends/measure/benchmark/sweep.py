@@ -108,6 +108,7 @@ class _Sweeping:
         self._questions = own_questions()
         self._contestants: dict[str, list[Contestant]] = {}
         self._last: dict[str, Answered] = {}
+        self._cold: dict[str, StageTimes] = {}  # of the point under way, also where it is measured again
         self._work_done = self._spent_s = 0.0
         self._cost_s = self._rest_s = 0.0
 
@@ -195,6 +196,7 @@ class _Sweeping:
     def _measure(self, turn: Turn, point: Point, queries: list[Query]) -> None:
         """All contestants at the point; again without the one that failed, if one does."""
         entries = self._entries(turn, point)
+        self._cold = {}
         while entries:
             try:
                 samples = self._take_turns(turn, entries, point, queries)
@@ -205,6 +207,7 @@ class _Sweeping:
             if samples is None:
                 self._leave_out("", point, f"five runs of each do not fit in {self._plan.seconds:g} s; give more time")
                 return
+            samples = replace(samples, cold=samples.cold | self._cold)
             at = AtPoint(self._plan.family, point, entries, samples, dict(self._last), len(queries))
             self._state.records += [record_of(at, each, each.contestant.facts(turn)) for each in entries]
             return
@@ -275,6 +278,7 @@ class _Sweeping:
         with charged_to(entry.contestant.name):
             answered = entry.contestant.answer(turn, queries, entry.order)
         self._last[entry.key] = answered
+        self._cold.setdefault(entry.key, answered.times)
         return answered.times
 
     def _queries(self, turn: Turn, point: Point) -> list[Query]:

@@ -160,7 +160,10 @@ def add_long_texts(path: Path, records: Sequence[LongText]) -> None:
 
 @contextmanager
 def _alone_with(path: Path) -> Iterator[None]:
-    """Whoever else adds to the file waits."""
+    """Whoever else adds to the file waits; what is no file, as /dev/stdout, is nobody's to wait for."""
+    if path.exists() and not path.is_file():
+        yield
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.parent / f".{path.name}.lock"):
         yield

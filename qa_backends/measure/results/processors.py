@@ -25,6 +25,7 @@ from qa_backends.measure.results.report import (
     unstable_of,
 )
 from qa_backends.measure.results.shipped import MOST_F1_LOST, of_current_shapes
+from qa_backends.measure.timing.statistics import TAIL
 from qa_backends.paths import AMD, AVX2, BENCHMARK, INTEL, measured_on
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def reached(benchmarks: Sequence[Benchmark]) -> str:
         f"{table}\n\nThe best is the fastest of those that lose at most {F1_FOR_AIMS:g} F1 on SQuAD against the "
         f"baseline, or {MOST_F1_LOST:g}, which is what the page and `recommend` allow unless told otherwise. They are "
         "ranked by their medians, for mixed lengths by questions a second, each in the batches that suit it best. The "
-        "interval is widened, since the best was picked of several. The aim is the project's own; it is missed where a "
+        "interval is widened, since the best was picked of several; where there were too few rounds for one so wide, "
+        "their number stands in its place. The aim is the project's own; it is missed where a "
         f"figure is below it. Each column bears its date, and the older ones may be faster now: "
         f"[what has changed since]({DETAILS}).{marks if EARLIER in table else ''}"
     )
@@ -103,8 +105,12 @@ def _times_the_pipeline(
     if not able or not pipelines:
         raise lacking(f"a backend and the pipeline at {tokens or 'mixed'} tokens")
     best, theirs = (max(of, key=_pace) for of in (able, pipelines))
-    ratio = in_turns(theirs, best, among=len(able))
-    shown = unbroken(str(ratio or f"{_pace(best) / _pace(theirs):.1f}×"))
+    times, rounds = f"{_pace(best) / _pace(theirs):.1f}×", len(best.blocks)
+    # The widest interval there is, from the least round to the greatest, holds a median but for 2 of 2**rounds cases.
+    if 2.0 ** (1 - rounds) > 2 * TAIL / 100 / len(able):
+        shown = unbroken(f"{times} in {rounds} rounds")
+    else:
+        shown = unbroken(str(in_turns(theirs, best, among=len(able)) or times))
     return f"{UNSTABLE if best.unstable or theirs.unstable else ''}{shown}<br>{named(best)}"
 
 

@@ -106,9 +106,10 @@ def unsteady(record: BenchmarkRecord, figure: str) -> str:
 
 
 def ratio_of(record: BenchmarkRecord) -> str:
-    """How many times as fast as the baseline it is; of a tie the interval says how surely."""
+    """How many times as fast as the baseline it is; of a tie the interval says how surely. Nothing of one that did not
+    take turns with it."""
     if record.against_baseline is None:
-        return "1"
+        return "1" if record.name == catalog.BASELINE else ""
     ratio = record.against_baseline.ratio
     return str(ratio) if ratio.tie else unsteady(record, str(ratio))
 

@@ -98,8 +98,8 @@ def _told_of(family: Family) -> list[Backend]:
 def quality_elsewhere() -> str:
     """What INT8 answers on a processor of another kind, under a sentence that says why it is apart."""
     apart = (
-        "INT8 has weights of 7 bits on a processor that does not add products of 8 bits up in one instruction (VNNI), "
-        "and answers otherwise there."
+        "INT8 has weights of 7 bits on a processor that, as Linux tells, does not add products of 8 bits up in one "
+        "instruction (VNNI), and answers otherwise there."
     )
     measured = _measured(ACCURACY_AVX2)
     if not measured:

@@ -62,12 +62,12 @@ def evaluate(
     from qa_backends.measure.quality import scoring
     from qa_backends.measure.quality.datasets import data_set
     from qa_backends.measure.quality.evaluation import EvaluationTask, quality_record
-    from qa_backends.measure.results.files import add_quality, read_quality
+    from qa_backends.measure.results.files import add_quality, read_to_add
     from qa_backends.runtime import Runtime
 
     check_writable(save, predictions)
     if save and save.is_file():
-        read_quality(save)  # before hours of answers that could not be added to it
+        read_to_add(save)  # before hours of answers that could not be added to it
     of, chosen = asked_of(backend, family)
     task = EvaluationTask(of, pick_device(device), data_set(data, watched), limit, seed)
     questions = scoring.sample(task.data.questions, limit, seed)

@@ -14,7 +14,7 @@ from qa_backends.checkpoints.sources import Source
 from qa_backends.measure.results.records import LeftOut
 from qa_backends.web.shared.choices import backend_choices, preselected
 from qa_backends.web.shared.downloads import KEPT, Downloads
-from qa_backends.web.shared.html import running
+from qa_backends.web.shared.html import finished, running
 from qa_backends.web.shared.palette import colour, title_of
 from qa_backends.web.shared.tables import Column, number, table_of, text
 
@@ -64,7 +64,7 @@ def test_a_name_from_somebodys_file_is_its_own_title() -> None:
 
 
 def test_what_was_left_out_is_well_formed_markup() -> None:
-    shown = running(1, 2, "32 tokens", without=[LeftOut("pruned", "32 tokens", "<b>why</b>")])
+    shown = finished(1, 2, "32 tokens", unit="done", without=[LeftOut("pruned", "32 tokens", "<b>why</b>")])
     text = "".join(ElementTree.fromstring(shown).itertext())
     assert "Pruned at 32 tokens: <b>why</b>" in text
 
@@ -84,6 +84,16 @@ def test_a_bar_says_what_is_done_how_much_of_it_and_how_long_it_takes() -> None:
     text = "".join(ElementTree.fromstring(shown).itertext())
     assert "<b>Pruned" in text and said["aria-valuetext"] in text
     assert 'style="width:25.00%"' in shown
+
+
+def test_only_how_work_ended_is_announced() -> None:
+    """A screen reader that spoke at each drawing would speak all the time."""
+    under_way, over = (ElementTree.fromstring(each) for each in (
+        running(1, 2, "128 of 294 questions"), finished(2, 2, "Done.", unit="answers"),
+    ))  # fmt: skip
+    assert under_way.find(".//*[@role='status']") is None and under_way.find(".//*[@aria-live='polite']") is None
+    said = over.find(".//*[@role='status']")
+    assert said is not None and said.text == "Done."
 
 
 def test_a_bar_promises_nothing_while_it_is_not_known_how_much_there_is() -> None:

@@ -86,10 +86,12 @@ def charged_to(name: str) -> Iterator[None]:
 
 
 class Contestant(ABC):
-    """One side of a benchmark. ``measured_alone`` says whether it is also measured without company."""
+    """One side of a benchmark. ``measured_alone`` says whether it is also measured without company, ``computes_here``
+    whether this process does its work, whose clocks tell then what others took."""
 
     name: str
     measured_alone: bool = True
+    computes_here: bool = True
 
     @abstractmethod
     def orders(self, *, mixed: bool) -> tuple[str, ...]:
@@ -130,6 +132,7 @@ class BackendContestant(Contestant):
     def __init__(self, family: Family, backend: Backend) -> None:
         self.name = backend.name
         self.backend = backend
+        self.computes_here = backend.engine_class.computes_here
         self._family = family
 
     def orders(self, *, mixed: bool) -> tuple[str, ...]:

@@ -76,6 +76,8 @@ def _record(turn: Turn, family: Family, backend: Backend, query: Query, length: 
     found = [answer() for _ in range(runs)]
     folder = sources.make_ready(family.source(catalog.BASELINE), turn.progress)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_truncation()  # the file may ask for both, and this project for neither
+    tokenizer.no_padding()
     keeping = turn.runtime.reader(family).keeping(len(query.context))
     keeping.prepare(query)
     library, kept = [], []

@@ -34,7 +34,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class AtPoint:
-    """What was measured of all entries at one point; ``last`` is each one's last answer."""
+    """What was measured of all entries at one point; ``last`` is each one's last answer, ``others`` the share of the
+    cores, 0 to 1, that other processes took meanwhile, where it is known."""
 
     family: str
     point: Point
@@ -42,6 +43,7 @@ class AtPoint:
     samples: rounds.Samples
     last: dict[str, Answered]
     questions: int
+    others: float | None = None
 
     def against(self, entry: Entry, name: str | None, order: str) -> Against | None:
         """How many times as fast as the entry of that name and order, where it took part and is another."""
@@ -94,6 +96,7 @@ def record_of(at: AtPoint, entry: Entry, facts: Facts) -> BenchmarkRecord:
             decode=tuple(round(1000 * each.decode_s, 4) for each in times),
         ),
         shapes=facts.shapes,
+        others=at.others,
     )
 
 

@@ -6,11 +6,11 @@ import csv
 import io
 import json
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from qa_backends.errors import InputError
 from qa_backends.measure.results.records import (
@@ -47,6 +47,26 @@ def read_benchmark(path: Path) -> Benchmark:
 def read_quality(path: Path) -> tuple[QualityRecord, ...]:
     """Raises InputError, see ``read_results``."""
     return read_results(path, QUALITY, QualityTable).rows
+
+
+@dataclass(frozen=True, slots=True)
+class _WithAnswers:
+    """As the Accuracy tab's download has them, see ``quality.export``."""
+
+    rows: tuple[QualityRecord, ...]
+    questions: tuple[JsonValue, ...] = ()
+
+
+def read_to_add(path: Path) -> tuple[QualityRecord, ...]:
+    """What is known of quality, from a file that more is added to.
+
+    Raises:
+        InputError: see ``read_results``; or it also holds every answer, which would be lost.
+    """
+    found = read_results(path, QUALITY, _WithAnswers)
+    if found.questions:
+        raise InputError(f"{path.name} also holds every answer, which adding to it would lose. Save to another file.")
+    return found.rows
 
 
 def read_overhead(path: Path) -> Overhead:
@@ -143,7 +163,7 @@ def add_quality(path: Path, record: QualityRecord) -> None:
     Two processes that add at once wait for each other, so that neither's record is lost.
     """
     with _alone_with(path):
-        before = read_quality(path) if path.is_file() else ()
+        before = read_to_add(path) if path.is_file() else ()
         kept = [each for each in before if each.place != record.place]
         ordered = sorted([*kept, record], key=lambda each: (each.data, each.backend, each.device))
         write_results(path, QUALITY, QualityTable(tuple(ordered)))

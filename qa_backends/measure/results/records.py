@@ -125,6 +125,7 @@ class BenchmarkRecord(OfBackend):
     blocks: Blocks
     samples_ms: Samples
     shapes: str | None = None
+    others: Share | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError where the samples of the parts and the blocks are not as many, or take no time."""

@@ -15,6 +15,7 @@ from qa_backends.measure.quality.datasets import DATA_FILES, SHIPPED, SQUAD_V2_D
 from qa_backends.measure.results.card import CARD_FAMILY
 from qa_backends.measure.results.document import lacking, listed, markdown
 from qa_backends.measure.results.shipped import of_current_shapes, of_current_weights, quality_in
+from qa_backends.measure.timing.load import said_of
 from qa_backends.measure.timing.statistics import UNSTABLE_ABOVE
 from qa_backends.paths import ACCURACY
 
@@ -154,20 +155,21 @@ def fastest_of(benchmark: Benchmark) -> str:
 
 
 def beside_the_others(benchmark: Benchmark) -> str:
-    """How many backends took longer or less beside the others than by themselves, and which differs most, as sentences
-    with a space behind them; nothing where none was measured by itself."""
+    """How many backends took longer or less beside the others than by themselves, which differs most, and where other
+    work disturbed, as sentences with a space behind them; nothing where none was measured by itself."""
     if not benchmark.alone:
         return ""
     longer, less = (
         [each for each in benchmark.alone if each.differs and (each.ratio > 1) is up] for up in (True, False)
     )
     furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
-    percent = f"{100 * UNSTABLE_ABOVE:.0f} %"
+    percent, busy = f"{100 * UNSTABLE_ABOVE:.0f} %", said_of([each.others for each in benchmark.rows])
     return (
         f"At the end each backend was measured by itself: beside the others {len(longer) or 'none'} of "
         f"{len(benchmark.alone)} had taken over {percent} longer than that, and {len(less) or 'none'} over {percent} "
         "less: the others disturbed, or the machine changed its pace. The medians differ most for "
         f"`{furthest.name}`: {furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
+        f"{f'{busy} ' if busy else ''}"
     )
 
 

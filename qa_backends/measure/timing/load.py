@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from qa_backends.limits import CGROUP, thread_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 BUSY_ABOVE = 0.15
 """Share of our cores above which a machine counts as busy. On two cores that is nearly a third of one: a step that both
@@ -71,6 +71,18 @@ def taken_by_others(used: Usage, *, threads: int, cores: int) -> float | None:
     idle_s = (cores - threads) * used.wall_s
     taken_s = max(0.0, used.busy_s - used.own_s + used.stolen_s - idle_s) + used.throttled_s
     return min(1.0, max(0.0, taken_s / (threads * used.wall_s)))
+
+
+def said_of(shares: Sequence[float | None]) -> str:
+    """What is to be known of measurements during which others took these shares, as a sentence; empty where it is
+    nothing."""
+    busy = [each for each in shares if each is not None and each > BUSY_ABOVE]
+    if not busy:
+        return ""
+    return (
+        f"Others took up to {100 * max(busy):.0f} % of the cores in {len(busy):,} of {len(shares):,} measurements: "
+        "times there may be too long."
+    )
 
 
 def read_usage() -> Usage | None:

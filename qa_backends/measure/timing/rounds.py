@@ -2,11 +2,13 @@
 
 Engines disturb each other inside one process: a pool of idle threads that still spins takes the cores from the next
 engine. So a backend's runs come in blocks; before each block the others are given time to settle and one run is
-thrown away; and the order is reversed every round (A B C, C B A …), so that a drift of the machine hits all alike.
+thrown away. Every second round goes back the way that the one before went (A B C, C B A), so that a drift of the
+machine hits all alike; and each such pair has an order of its own, so that nobody always follows the same one.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -89,15 +91,14 @@ def take_turns(
     # A run of each more than the rounds need: one to warm up may begin just before its time is over.
     least_s = least_turns_s(one_each_s, len(runs))
     _warm_up(runs, samples, min(began + seconds * warm_up_share, deadline - least_s))
-    order = list(runs)
+    orders = _orders(list(runs))
     round_cost = 0.0  # seconds of one run of each backend, settling included
     while rounds is None or len(samples.blocks) < rounds:
         round_began = time.perf_counter()
         missing = LEAST_ROUNDS if rounds is None else min(LEAST_ROUNDS, rounds - len(samples.blocks))
         count = _block_size(per_block, round_cost, missing, deadline - round_began) if samples.blocks else 1
-        for name in order:
+        for name in next(orders):
             samples.times[name] += _block(runs[name], count)
-        order.reverse()
         ended = time.perf_counter()
         round_cost = (ended - round_began) / (count + 1)
         samples.blocks.append(count)
@@ -108,6 +109,15 @@ def take_turns(
         deadline += time.perf_counter() - ended
         if _too_late(samples, round_cost, deadline):
             return
+
+
+def _orders(names: list[str]) -> Iterator[list[str]]:
+    """Each order and the same backwards: first as given, then as drawn, the same at every measurement of as many."""
+    drawn = random.Random(len(names))
+    while True:
+        yield names
+        yield names[::-1]
+        names = drawn.sample(names, len(names))
 
 
 def turns_fit(one_each_s: float, backends: int, seconds: float) -> bool:

@@ -30,7 +30,7 @@ from qa_backends.web.shared.choices import (
     preselected,
 )
 from qa_backends.web.shared.downloads import Downloads
-from qa_backends.web.shared.html import idle, problem, running
+from qa_backends.web.shared.html import finished, idle, problem, running
 from qa_backends.web.shared.stops import Stops, startable_again
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, HIDDEN, PRIVATE, Changes, Updates
 from qa_backends.web.shared.worker import Worker
@@ -236,7 +236,8 @@ class AccuracyTab:
     def _finished(self, state: Evaluation, *, stopped: bool) -> Changes:
         kept = "kept the backends that were finished" if state.results else "no backend was finished"
         sentence = f"Stopped; {kept}." if stopped else DONE
-        bar = running(state.done, state.of, sentence, unit=UNIT, without=state.left_out) if state.of else idle(sentence)
+        done, of = state.done, state.of
+        bar = finished(done, of, sentence, unit=UNIT, without=state.left_out) if of else idle(sentence)
         found: Changes = {self._progress: bar}
         if not state.results:
             return found

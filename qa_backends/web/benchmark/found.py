@@ -9,7 +9,7 @@ from qa_backends.measure.quality.datasets import TITLES
 from qa_backends.measure.recommend.search import advice, timed
 from qa_backends.web.benchmark.dots import Dot
 from qa_backends.web.benchmark.dots import chart as dot_chart
-from qa_backends.web.shared.html import problem, running
+from qa_backends.web.shared.html import finished, problem, running
 from qa_backends.web.shared.tables import Cell, Column, f1_cell, number, table_of, text, with_interval
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def progress(search: Search) -> str:
     """A bar, and what is being done; how it ended, once it has."""
     if search.status:
         return running(search.done, search.of, search.status, unit="steps", left_s=search.left_s)
-    ended = "Done." if search.advised else "Stopped; nothing is advised." if search.left else "Done; nobody is left."
-    return running(search.done, search.of, ended, unit="steps")
+    came = "Done." if search.advised else "Stopped; nothing is advised." if search.left else "Done; nobody is left."
+    return finished(search.done, search.of, came, unit="steps")
 
 
 def verdict(search: Search) -> str:

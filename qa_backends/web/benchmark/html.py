@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from qa_backends.asking.comparison import quality_beside
 from qa_backends.measure.quality.datasets import TITLES
+from qa_backends.measure.timing.load import said_of
 from qa_backends.measure.timing.statistics import UNSTABLE_ABOVE
-from qa_backends.web.shared.html import engine_of, ran_in_full, running
+from qa_backends.web.shared.html import engine_of, finished, ran_in_full, running
 from qa_backends.web.shared.palette import title_of
 from qa_backends.web.shared.tables import Cell, Column, f1_cell, number, table_of, text, with_interval
 from qa_backends.web.shared.wording import count, device_title, percent
@@ -39,17 +40,17 @@ def progress(state: Sweep) -> str:
     if state.status:
         return running(state.done, state.of, state.status, unit=UNIT, left_s=state.left_s)
     done = state.done if state.records else 0
-    return running(done, state.of or 1, _ended(state), unit=UNIT, without=state.left_out)
+    return finished(done, state.of or 1, _came_of(state), unit=UNIT, without=state.left_out)
 
 
-def _ended(state: Sweep) -> str:
+def _came_of(state: Sweep) -> str:
     if not state.records:
         return "Nothing could be measured." if state.complete else "Stopped; nothing was measured."
     return f"{'Done:' if state.complete else 'Stopped; kept'} {count(len(state.records), 'measurement')}."
 
 
 def caption(benchmark: Benchmark, whose: str) -> str:
-    """Whose measurement is shown, of what machine and day, of what F1 is, and whether the others beside disturbed."""
+    """Whose measurement is shown, of what machine and day, and whether others, or the backends beside, disturbed."""
     machine = benchmark.machine
     found = dict.fromkeys(each.device for each in benchmark.rows)
     where = "; ".join(machine.sentence(device) for device in found) or machine.sentence("cpu")
@@ -61,7 +62,9 @@ def caption(benchmark: Benchmark, whose: str) -> str:
     differ = sum(each.differs for each in benchmark.alone)
     off = f": {differ} of {len(benchmark.alone)} differ by more than {percent(UNSTABLE_ABOVE)}" if differ else ""
     check = f"<details><summary>Alone, and beside the others{off}</summary><ul>{alone}</ul></details>" if alone else ""
-    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.</p>{check}</div>'
+    busy = said_of([each.others for each in benchmark.rows])
+    disturbed = f"<p>{escape(busy)}</p>" if busy else ""
+    return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.</p>{disturbed}{check}</div>'
 
 
 def _by_how_much(record: AloneRecord) -> str:

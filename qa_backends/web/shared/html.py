@@ -32,25 +32,35 @@ def idle(sentence: str) -> str:
     return f'<div class="qa-progress">{meter}<p class="qa-status">{escape(sentence)}</p></div>'
 
 
-def running(
-    done: float, of: float, sentence: str, *, unit: str = "", left_s: float = 0.0, without: Sequence[LeftOut] = ()
-) -> str:
-    """The bar of any long work: what is being done, how much of it is done, the time left, and what was left out.
+def running(done: float, of: float, sentence: str, *, unit: str = "", left_s: float = 0.0) -> str:
+    """The bar of any long work: what is being done, how much of it is done, and the time left.
 
     ``unit`` says what ``done`` of ``of`` counts, as in "answers". An ``of`` of 0 is not known yet: the bar moves, and
-    promises nothing.
+    promises nothing. Screen readers find how far it is, and are told of the end alone.
     """
-    known = [f"{int(done):,} of {int(of):,} {unit}".rstrip()] if of else []
     left = [f"{roughly(left_s)} left"] if left_s else []
-    how_far = ", ".join(known + left)
+    return _bar(done, of, [*_counted(done, of, unit), *left], f'<span aria-live="off">{escape(sentence)}</span>')
+
+
+def finished(done: float, of: float, sentence: str, *, unit: str, without: Sequence[LeftOut] = ()) -> str:
+    """The bar of work that is over: what came of it, which is announced, and what was left out."""
+    said = f'<span role="status">{escape(sentence)}</span>'
+    return _bar(done, of, _counted(done, of, unit), said, left_out(without))
+
+
+def _counted(done: float, of: float, unit: str) -> list[str]:
+    return [f"{int(done):,} of {int(of):,} {unit}".rstrip()] if of else []
+
+
+def _bar(done: float, of: float, parts: Sequence[str], said: str, below: str = "") -> str:
+    how_far = ", ".join(parts)
     share = min(1.0, done / of) if of else 0.0
     value = f'aria-valuenow="{done:.2f}" aria-valuetext="{escape(how_far, quote=True)}"' if of else ""
     return (
         f'<div class="qa-progress"><div class="qa-meter{"" if of else " qa-unknown"}" role="progressbar" '
         f'aria-label="How far the measurement is" aria-valuemin="0" aria-valuemax="{of or 1:g}" {value}>'
         f'<i style="width:{share:.2%}"></i></div>'
-        f'<p class="qa-status"><span role="status">{escape(sentence)}</span> <span>{escape(how_far)}</span></p>'
-        f"{left_out(without)}</div>"
+        f'<p class="qa-status">{said} <span>{escape(how_far)}</span></p>{below}</div>'
     )
 
 

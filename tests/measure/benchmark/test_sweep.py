@@ -25,9 +25,11 @@ from qa_backends.measure.benchmark.pipeline import LoadedPipeline
 from qa_backends.measure.benchmark.plan import BenchmarkPlan
 from qa_backends.measure.benchmark.sweep import Sweep, sweep
 from qa_backends.measure.results.records import LeftOut
+from qa_backends.measure.timing.load import LoadMeter
 from qa_backends.progress import Cancelled
 from qa_backends.reader.reader import MAX_PADDING
 from qa_backends.runtime import Runtime
+from qa_backends.web.benchmark.html import caption
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,10 +74,23 @@ def test_a_small_sweep_measures_everything_it_promises(runtime: Runtime) -> None
         mean_ms = statistics.fmean(record.samples_ms.wholes())
         assert record.questions_per_second == pytest.approx(1000 * record.questions / mean_ms, rel=1e-4)
         assert record.quality is not None and record.quality.data == "dev-v2.0.json"
+        assert record.others is None or 0 <= record.others <= 1
     assert [len(state.records) for state in states] == sorted(len(state.records) for state in states)
     assert {0, 2, 4} <= {len(state.records) for state in states}, "records come point by point"
     assert [each.backend for each in found.alone] == list(names)
     assert found.benchmark().rows == tuple(found.records) and found.benchmark().plan == plan
+
+
+@pytest.mark.parametrize(("here", "said"), [(True, 0.4), (False, None)], ids=["in this process", "by a server"])
+def test_what_others_took_of_the_cores_stands_beside_what_was_timed_meanwhile(
+    here: bool, said: float | None, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LoadMeter, "share", lambda _meter: 0.4)
+    monkeypatch.setattr(Fake, "computes_here", here)
+    found = sweep(runtime, SMALL)
+    assert [each.others for each in found.records] == [said, said]
+    shown = caption(found.benchmark(), "Yours")
+    assert ("Others took up to 40 % of the cores in 2 of 2 measurements" in shown) is here
 
 
 @pytest.mark.slow

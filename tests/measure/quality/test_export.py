@@ -15,11 +15,12 @@ from measure.invented import quality_record
 from typer.testing import CliRunner
 
 from qa_backends import catalog, cli
+from qa_backends.errors import InputError
 from qa_backends.measure.quality.datasets import read_set
 from qa_backends.measure.quality.evaluation import EvaluationTask, evaluate_all
 from qa_backends.measure.quality.export import commands, predictions, whole_evaluation
 from qa_backends.measure.quality.scoring import score_text
-from qa_backends.measure.results.files import QUALITY, as_csv, as_text, read_quality
+from qa_backends.measure.results.files import QUALITY, add_quality, as_csv, as_text, read_quality
 from qa_backends.paths import OWN_QUESTIONS
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def test_every_answer_is_in_it_and_makes_the_figures(results: list[Evaluated], t
     path.write_text(as_text(QUALITY, whole_evaluation(results)))
     records = [each.record for each in results]
     assert list(read_quality(path)) == records, "it reads as a results file of quality"
+    with pytest.raises(InputError, match="also holds every answer, which adding to it would lose"):
+        add_quality(path, records[0])
     questions = json.loads(path.read_text())["questions"]
     by_id = {each.question.id: each.question for each in results[0].scored}
     assert [each["id"] for each in questions] == list(by_id) and len(by_id) == LIMIT

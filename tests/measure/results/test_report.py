@@ -308,6 +308,18 @@ def test_f1_on_every_set_stands_side_by_side_with_interval_and_difference() -> N
     assert shown["hf-pipeline"][:7] == [""] * 7
 
 
+@pytest.mark.parametrize("file", [ACCURACY, ACCURACY_AVX2])
+def test_what_was_compared_were_the_answers_of_the_very_weights_that_stand_beside(file: Path) -> None:
+    """A file of predictions does not say whose they are: those of other weights would make another difference."""
+    measured = read_quality(file)
+    f1 = {(each.name, each.data): each.f1 for each in measured}
+    for each in measured:
+        checkpoint = catalog.backend(each.name).checkpoint
+        for difference, of in ((each.f1_difference, "baseline"), (each.parent_difference, checkpoint)):
+            if difference is not None and (of, each.data) in f1:
+                assert difference.value == pytest.approx(each.f1 - f1[of, each.data], abs=1e-6), (each.name, each.data)
+
+
 def test_the_model_card_shows_the_difference_of_f1_with_its_interval() -> None:
     text = quality_table(ACCURACY)
     head = [cell.strip() for cell in text.splitlines()[0].strip("| ").split("|")]

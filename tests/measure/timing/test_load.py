@@ -13,7 +13,7 @@ import pytest
 
 from qa_backends.limits import thread_count
 from qa_backends.measure.timing import load
-from qa_backends.measure.timing.load import LoadMeter, Usage, read_usage, taken_by_others
+from qa_backends.measure.timing.load import BUSY_ABOVE, LoadMeter, Usage, read_usage, said_of, taken_by_others
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +105,13 @@ def test_programs_that_burn_the_cores_are_seen_and_our_own_work_is_not_theirs() 
     asleep_share, awake_share = asleep.share(), awake.share()
     assert asleep_share is not None and asleep_share > 0.8
     assert awake_share is not None and awake_share < 1.05 - own / thread_count()
+
+
+def test_what_others_took_is_said_where_it_was_much() -> None:
+    assert said_of([]) == said_of([None, 0.0, BUSY_ABOVE]) == ""
+    assert said_of([None, 0.02, 0.3, 0.41]) == (
+        "Others took up to 41 % of the cores in 2 of 4 measurements: times there may be too long."
+    )
 
 
 @pytest.mark.parametrize(

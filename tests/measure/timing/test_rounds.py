@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -61,6 +62,21 @@ def test_backends_take_turns_in_alternating_order_after_warming_up(monkeypatch: 
     blocks = [("a", 2), ("b", 2), ("b", 4), ("a", 4), ("a", 4), ("b", 4)]
     assert rest == [call for name, runs in blocks for call in ["settle", *[name] * runs]], "a run more than is timed"
     assert len(samples.times["a"]) == len(samples.times["b"]) == 1 + 3 + 3
+
+
+def test_nobody_always_follows_the_same_one_and_every_second_round_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ran before leaves its threads and what it had in the caches to who comes next."""
+    calls: list[str] = []
+    monkeypatch.setattr("qa_backends.measure.timing.rounds.settle", lambda: None)
+    runs = {name: run_of(0.001, calls, name) for name in "abcdef"}
+    *_, _ = take_turns(runs, seconds=60, rounds=40, per_block=1)
+    blocks = calls[len(runs) * WARM_UP_RUNS :: 2]  # a run that is thrown away, and one that is timed
+    rounds = [blocks[at : at + len(runs)] for at in range(0, len(blocks), len(runs))]
+    assert len(rounds) == 40 and all(sorted(each) == list(runs) for each in rounds)
+    assert rounds[0] == list(runs)
+    assert all(back == there[::-1] for there, back in zip(rounds[::2], rounds[1::2], strict=True))
+    before = {(one, other) for each in rounds for one, other in itertools.pairwise(each)}
+    assert len(before) == len(runs) * (len(runs) - 1), "each has come right behind each other one"
 
 
 @pytest.mark.parametrize(("seconds", "single"), [(6.0, False), (4.0, True)])

@@ -175,10 +175,10 @@ def test_where_two_backends_differ_is_shown_and_asked_as_it_was_evaluated() -> N
     assert tab.show(measured, "baseline", "distilled") == "", "chosen in an evaluation before"
     assert tab.show(None, "baseline", "pruned") == ""
     click = gr.EventData(None, {"number": 0})
-    _, context, question, ticked, family, device, _ = tab.ask_it(measured, "baseline", "pruned", 0, click)
+    _, context, question, ticked, family, device, _ = tab.ask_it(measured, "baseline", "pruned", click)
     assert (context, question, family, device) == (apart.context, apart.question, "minilm", "cpu")
     assert ticked.value == ["baseline", "pruned"]
-    nowhere = tab.ask_it(measured, "baseline", "pruned", 0, gr.EventData(None, {"number": 1}))
+    nowhere = tab.ask_it(measured, "baseline", "pruned", gr.EventData(None, {"number": 1}))
     assert len(nowhere) == 7 and all(each == gr.skip() for each in nowhere)
 
 

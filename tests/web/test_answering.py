@@ -42,7 +42,7 @@ def measuring_longer(answering: Answering) -> Iterator[Any]:
 
 
 def looking(answering: Answering) -> Iterator[Any]:
-    return answering.find(0, *FORM, VISITOR)
+    return answering.find(*FORM, VISITOR)
 
 
 def cancelling_behind(answering: Answering, found: list[Any]) -> threading.Thread:
@@ -110,7 +110,7 @@ def test_another_answer_is_looked_for_from_the_first_ticked_backend_of_other_wei
         pairs.append([each.name for each in pair])
 
     monkeypatch.setattr("qa_backends.web.ask.answering.find_difference", nothing_found)
-    *_, last = Answering(runtime).find(0, TEXT, QUESTION, ticked, family, "cpu", VISITOR)
+    *_, last = Answering(runtime).find(TEXT, QUESTION, ticked, family, "cpu", VISITOR)
     assert pairs == [["baseline", compared]] and "agree on all" in last[6]
 
 

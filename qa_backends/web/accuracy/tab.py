@@ -157,7 +157,7 @@ class AccuracyTab:
         filling = tab.asks(
             [self._differing.click],
             self.ask_it,
-            [self._measured, self._one, self._other, tab.ticket],
+            [self._measured, self._one, self._other],
             [tabs, *tab.form, tab.filled],
             js=TO_TOP,
         )
@@ -268,7 +268,7 @@ class AccuracyTab:
         found = measured.differences(one, other)
         return html.differing(found, first.backend, second.backend, len(first.scored))
 
-    def ask_it(self, measured: Shown | None, one: str, other: str, ticket: int, event: gr.EventData) -> Updates:
+    def ask_it(self, measured: Shown | None, one: str, other: str, event: gr.EventData) -> Updates:
         """Goes to the first tab with the clicked question, and asks it as it was evaluated."""
         found = measured.differences(one, other) if measured else []
         number = getattr(event, "number", None)
@@ -277,5 +277,5 @@ class AccuracyTab:
         question = found[number].one.question
         record = measured.results[0].record
         family, device = record.backend.rpartition("/")[0], record.device
-        asked = offer(family, device, [one, other]), family, device, filled_in(ticket + 1, family, device, [one, other])
+        asked = offer(family, device, [one, other]), family, device, filled_in(family, device, [one, other])
         return gr.Tabs(selected="ask"), question.context, question.question, *asked

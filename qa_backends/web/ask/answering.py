@@ -24,6 +24,7 @@ from qa_backends.web.ask.asked import key
 from qa_backends.web.ask.shown import first_sight, updates_of
 from qa_backends.web.ask.upload import read_text
 from qa_backends.web.ask.visits import Visit, Visits
+from qa_backends.web.shared.choices import new_ticket
 from qa_backends.web.shared.stops import UNFORESEEN, Stops
 from qa_backends.web.shared.widgets import Updates
 from qa_backends.web.shared.worker import Worker
@@ -112,16 +113,13 @@ class Answering:
         yield (*updates_of(visit, view, request), address, gr.Button(visible=False))
 
     def find(
-        self, ticket: int, context: str, question: str, backends: list[str], family: str, device: str,
-        request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
+        self, context: str, question: str, backends: list[str], family: str, device: str, request: gr.Request
+    ) -> Iterator[Updates]:
         """Reads the project's own questions, in random order, until a smaller model's answer, or rounding, differs from
         the baseline's; then asks that one."""
-        yield from self.stops.until_stopped(request, lambda stop: self._found(stop, ticket, backends, family, device))
+        yield from self.stops.until_stopped(request, lambda stop: self._found(stop, backends, family, device))
 
-    def _found(
-        self, stop: Event, ticket: int, backends: list[str], family: str, device: str
-    ) -> Generator[Updates]:  # fmt: skip
+    def _found(self, stop: Event, backends: list[str], family: str, device: str) -> Generator[Updates]:
         questions = own_questions()
         random.shuffle(questions)
         found: list[Differing | None] = []
@@ -147,7 +145,7 @@ class Answering:
             return
         changed = found[0].one.question
         names = list(dict.fromkeys([*backends, *(each.name for each in pair)]))
-        yield (changed.context, changed.question, names, family, device, ticket + 1, gr.skip(), gr.skip())
+        yield (changed.context, changed.question, names, family, device, new_ticket(), gr.skip(), gr.skip())
 
     def open_text(self, visit: Visit, path: str) -> Updates:
         """The uploaded text in the form, above the last result, which is of another one. Gradio lets ``path``

@@ -16,13 +16,13 @@ SET_ADDRESS = """address => {
     sessionStorage.setItem('qa-kept', JSON.stringify({key, ...form}));
   } catch {} // where the browser keeps nothing, a reload asks again
 }"""
-KEPT = """ticket => {
+KEPT = """() => {
   let kept = {};
   try {
     kept = JSON.parse(sessionStorage.getItem('qa-kept') || '{}');
   } catch {}
   const same = kept.linked === new URLSearchParams(location.search).get('q');
-  return [ticket, ...(same ? [kept.question, kept.context] : ['', '']), kept.key || ''];
+  return [...(same ? [kept.question, kept.context] : ['', '']), kept.key || ''];
 }"""
 """The question and the text that the address had no room for, if it is this tab that asked, and the key to its visit:
 all stay in the browser."""

@@ -22,7 +22,15 @@ from qa_backends.web.ask.asked import first_asked, key, key_of
 from qa_backends.web.ask.own import OwnModel
 from qa_backends.web.ask.shown import deployed, first_sight, updates_of
 from qa_backends.web.ask.visits import Visit
-from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, filled_in, offer, said
+from qa_backends.web.shared.choices import (
+    backend_choices,
+    device_choices,
+    family_choices,
+    filled_in,
+    new_ticket,
+    offer,
+    said,
+)
 from qa_backends.web.shared.html import room_for
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, HIDDEN, PRIVATE
 
@@ -161,18 +169,18 @@ class AskTab:
         )  # fmt: skip
         self._asking.append(
             self._find.click(
-                does.find, [self.ticket, *self.form], [*self.form, self.ticket, self._result, self._cancel],
+                does.find, [*self.form], [*self.form, self.ticket, self._result, self._cancel],
                 trigger_mode="multiple", **PRIVATE, **RUN_TOGETHER,
             )
         )  # fmt: skip
         for work in self._asking:
             work.failure(does.failed, None, [self._result, self._cancel], queue=False, **PRIVATE)
-        self.asks([self._ask.click, self._question.submit], lambda ticket: ticket + 1, [self.ticket], [self.ticket])
+        self.asks([self._ask.click, self._question.submit], new_ticket, [], [self.ticket])
         for button, example in zip(self._examples, examples(), strict=True):
             self.asks(
                 [button.click],
-                lambda ticket, example=example: (example["context"], example["question"], ticket + 1),
-                [self.ticket],
+                lambda example=example: (example["context"], example["question"], new_ticket()),
+                [],
                 [self._context, self._question, self.ticket],
             )
         self._cancel.click(
@@ -205,9 +213,7 @@ class AskTab:
         ticket that it raised itself would ask those that were ticked before."""
         filling.then(None, [self.filled, self.ticket], self.ticket, js=scripts.ONCE_SHOWN, **PRIVATE)
 
-    def open_link(
-        self, ticket: int, kept_question: str, kept_context: str, visit_key: str, request: gr.Request
-    ) -> dict[Any, Any]:
+    def open_link(self, kept_question: str, kept_context: str, visit_key: str, request: gr.Request) -> dict[Any, Any]:
         """Fills the form from the address, where it says something; shows the result of it again after a reload, else
         asks it.
 
@@ -234,7 +240,7 @@ class AskTab:
         visit = self._answering.visits.of(visit_key)
         asked = key(question, context, found.family, found.backends, found.device)
         if visit is None or visit.last is None or key_of(visit.last) != asked:
-            return form | {self.filled: filled_in(ticket + 1, found.family, found.device, found.backends)}
+            return form | {self.filled: filled_in(found.family, found.device, found.backends)}
         return form | dict(zip(self.shown, updates_of(visit, visit.last, request), strict=True))
 
     def wire_own(self, page: gr.Blocks, others: list[Any]) -> None:
@@ -243,7 +249,7 @@ class AskTab:
 
     def wire_link(self, page: gr.Blocks) -> None:
         opened = page.load(
-            self.open_link, [self.ticket, *self._kept, self._key], [*self.form, self.filled, *self.shown],
+            self.open_link, [*self._kept, self._key], [*self.form, self.filled, *self.shown],
             js=scripts.KEPT, **PRIVATE,
         )  # fmt: skip
         self.ask_once_shown(opened)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -68,10 +69,15 @@ def said(backends: list[str], family: str, device: str) -> str:
     return f"{shown or 'No backend'} · {place_of(family, device)}"
 
 
-def filled_in(ticket: int, family: str, device: str, chosen: list[str]) -> str:
-    """The ticket, and what the form shows once these are offered in it, for ``scripts.ONCE_SHOWN``."""
+def new_ticket() -> int:
+    """One that is higher than all before: who asks twice before the page has heard of the first asks twice."""
+    return time.time_ns() // 1000
+
+
+def filled_in(family: str, device: str, chosen: list[str]) -> str:
+    """A new ticket, and what the form shows once these are offered in it, for ``scripts.ONCE_SHOWN``."""
     ticked = still_ticked(family, device, chosen)
-    return json.dumps({"ticket": ticket, "backends": ticked, "said": said(ticked, family, device)})
+    return json.dumps({"ticket": new_ticket(), "backends": ticked, "said": said(ticked, family, device)})
 
 
 def place_of(family: str, device: str) -> str:

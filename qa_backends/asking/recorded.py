@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from qa_backends import catalog
 from qa_backends.asking.ask import ask
@@ -13,6 +13,7 @@ from qa_backends.asking.comparison import Comparison, comparison_of, known_quali
 from qa_backends.contract import Query
 from qa_backends.errors import BackendFailed, UnknownBackend
 from qa_backends.measure.results.files import read_results
+from qa_backends.measure.results.records import ResultsFile
 from qa_backends.measure.results.shipped import checkpoint_hash, of_like_processor, ticked_anywhere
 from qa_backends.measure.timing.machine import Machine, this_machine
 from qa_backends.paths import AMD, EXAMPLES, RECORDED, measured_on
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
     from qa_backends.catalog import Family
     from qa_backends.runtime import Runtime
 
-KIND = "comparison"
 MAIN = ("baseline", "pruned", "pruned-ort-fp16")
 """The three backends the project exists for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(ResultsFile):
     """``checkpoints`` are the hashes of the weights that each backend ran on."""
 
+    kind: ClassVar = "comparison"
     machine: Machine
     checkpoints: dict[str, str | None]
     view: Comparison
@@ -72,7 +73,7 @@ def _on_current_weights(file: Path) -> Comparison | None:
     """The comparison of the file, unless its weights are not those that ship."""
     if not file.is_file():
         return None
-    content = read_results(file, KIND, Recorded)
+    content = read_results(file, Recorded)
     try:
         family = catalog.family(content.view.family)
         shipped = {name: checkpoint_hash(family, catalog.backend(name)) for name in content.checkpoints}

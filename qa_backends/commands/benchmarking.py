@@ -68,7 +68,7 @@ def bench(
     """Measure latency and throughput of whole answers, backends taking turns; Ctrl-C keeps what was measured."""
     from qa_backends.measure.benchmark.presets import plan_of
     from qa_backends.measure.benchmark.sweep import sweep
-    from qa_backends.measure.results.files import BENCHMARK, as_dict
+    from qa_backends.measure.results.files import as_dict
     from qa_backends.measure.timing.load import said_of
     from qa_backends.runtime import Runtime
 
@@ -111,7 +111,7 @@ def bench(
     benchmark = found.benchmark()
     kept.at_last(benchmark)
     if as_json:
-        return show(as_dict(BENCHMARK, benchmark))
+        return show(as_dict(benchmark))
     console.print(_table(benchmark.rows))
     for sentence in _beside_pipeline(benchmark.rows):
         console.print(sentence)
@@ -150,9 +150,9 @@ class _Kept:
             self._partial.unlink(missing_ok=True)
 
     def _write(self, file: Path, benchmark: Benchmark) -> None:
-        from qa_backends.measure.results.files import BENCHMARK, write_results
+        from qa_backends.measure.results.files import write_results
 
-        write_results(file, BENCHMARK, benchmark)
+        write_results(file, benchmark)
 
 
 def _show_published(preset: str, benchmark: Benchmark) -> None:

@@ -57,7 +57,7 @@ def compare(
     """What runs that began alike did otherwise than the first, and what that was worth on the held-out articles, and on
     other questions. Each is asked at its own threshold of "no answer".
     """
-    from qa_backends.measure.results.files import TECHNIQUES, as_dict, write_results
+    from qa_backends.measure.results.files import as_dict, write_results
     from qa_backends.measure.results.records import Techniques
     from qa_backends.measure.timing.machine import this_machine
 
@@ -74,9 +74,9 @@ def compare(
     seen = any(made.settings["held_out"]["seen_before"] for _, made in runs)
     compared = Techniques(this_machine(), control.parent, parts.articles, seen, tuple(rows))
     if save:
-        write_results(save, TECHNIQUES, compared)
+        write_results(save, compared)
     if as_json:
-        return show(as_dict(TECHNIQUES, compared))
+        return show(as_dict(compared))
     return console.print(_table(rows))
 
 

@@ -140,7 +140,7 @@ def overhead(
     """The app's own cost beside the model: tokenise, decode, bookkeeping."""
     from qa_backends.measure.benchmark import overhead as measure
     from qa_backends.measure.benchmark.plan import LENGTHS
-    from qa_backends.measure.results.files import OVERHEAD, as_dict, write_results
+    from qa_backends.measure.results.files import as_dict, write_results
     from qa_backends.runtime import Runtime
 
     check_writable(save)
@@ -150,9 +150,9 @@ def overhead(
     with bar("measurements", len(LENGTHS) * len(backends)) as advance:
         found = measure.overhead(Runtime(progress=watched), of, backends, where, runs=runs, progress=advance)
     if save:
-        write_results(save, OVERHEAD, found)
+        write_results(save, found)
     if as_json:
-        return show(as_dict(OVERHEAD, found))
+        return show(as_dict(found))
     head = ("own cost, ms", "tokenise", "decode", "bookkeeping", "tokenizer's call", "text kept", "model", "share")
     table = table_of("backend", "tokens", *head)
     for each in found.rows:
@@ -180,20 +180,21 @@ def long_texts(
 ) -> None:
     """What texts up to the longest take, and how much memory."""
     from qa_backends.measure.benchmark import long_texts as measure
-    from qa_backends.measure.results.files import LONG, add_long_texts, as_dict, read_long_texts
+    from qa_backends.measure.results.files import add_long_texts, as_dict, read_results
     from qa_backends.measure.results.long_texts import HEAD, cells
+    from qa_backends.measure.results.records import LongTexts
     from qa_backends.runtime import Runtime
 
     check_writable(save)
     if save and save.is_file():
-        read_long_texts(save)
+        read_results(save, LongTexts)
     of, chosen = catalog.resolve(backend, family)
     with bar("lengths", len(measure.CHARACTERS)) as advance:
         found = measure.long_texts(Runtime(progress=watched), of, chosen, pick_device(device), progress=advance)
     if save:
         add_long_texts(save, found.rows)
     if as_json:
-        return show(as_dict(LONG, found))
+        return show(as_dict(found))
     table = table_of("backend", *HEAD)
     for each in found.rows:
         table.add_row(each.name, *cells(each))
@@ -217,9 +218,9 @@ def record(
     check_writable(save)
     of = catalog.family(family or catalog.default_family())
     found = recorded.record(Runtime(progress=watched), of, pick_device(device))
-    write_results(save, recorded.KIND, found)
+    write_results(save, found)
     if as_json:
-        return show(as_dict(recorded.KIND, found))
+        return show(as_dict(found))
     console.print(f"recorded {len(found.view.cards)} backends in {save}")
     return None
 

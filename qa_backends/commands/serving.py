@@ -114,7 +114,6 @@ def load(
     from qa_backends.measure.results.files import as_dict, write_results
     from qa_backends.runtime import Runtime
     from qa_backends.serving.load.measure import MOST_CLIENTS, measure
-    from qa_backends.serving.load.records import KIND
     from qa_backends.serving.load.servers import Target
 
     check_writable(save)
@@ -133,9 +132,9 @@ def load(
     if not (found.load or found.own):
         raise QAError("Nothing was measured; nothing is saved.")
     if save:
-        write_results(save, KIND, found)
+        write_results(save, found)
     if as_json:
-        return show(as_dict(KIND, found))
+        return show(as_dict(found))
     table = table_of("way", "clients", "questions/s", "p50, ms", "p90, ms", "p99, ms", "failed")
     for row in found.load:
         figures = (f"{each:.0f}" for each in (row.per_second, row.p50_ms, row.p90_ms, row.p99_ms))

@@ -11,7 +11,7 @@ import pytest
 from qa_backends import catalog
 from qa_backends.asking import recorded
 from qa_backends.asking.ask import ask
-from qa_backends.asking.recorded import KIND, MAIN, Recorded, examples, record, recorded_comparisons
+from qa_backends.asking.recorded import MAIN, Recorded, examples, record, recorded_comparisons
 from qa_backends.measure.results import shipped
 from qa_backends.measure.results.files import read_results, write_results
 from qa_backends.measure.results.shipped import checkpoint_hash, preselection
@@ -61,7 +61,7 @@ def test_at_first_sight_what_is_ticked_is_shown_on_each_kind_of_processor(
             each.cache_clear()
     amd = recorded.measured_on(recorded.AMD, recorded.RECORDED)
     files = (recorded.of_like_processor(recorded.RECORDED), recorded.RECORDED, amd)
-    sentences = [read_results(file, KIND, Recorded).view.recorded for file in files]
+    sentences = [read_results(file, Recorded).view.recorded for file in files]
     assert found is not None and found.recorded in sentences, "of a processor like this one, or else of another"
     shown = {card.backend for card in found.cards}
     assert shown >= set(catalog.usual(MINILM))
@@ -82,8 +82,8 @@ def test_a_recording_reads_back_as_it_was_made(
 ) -> None:
     monkeypatch.setattr(recorded, "ask", partial(ask, seconds=1))
     made = record(runtime, small_family, "cpu")
-    write_results(tmp_path / "r.json", KIND, made)
-    assert read_results(tmp_path / "r.json", KIND, Recorded) == made
+    write_results(tmp_path / "r.json", made)
+    assert read_results(tmp_path / "r.json", Recorded) == made
     assert set(made.checkpoints) == set(MAIN)
     assert made.checkpoints["pruned"] == checkpoint_hash(small_family, catalog.backend("pruned"))
     assert made.view.recorded == made.machine.sentence("cpu") and made.view.status == ""
@@ -92,13 +92,13 @@ def test_a_recording_reads_back_as_it_was_made(
 def current() -> Recorded:
     """Of the recordings that ship, of each kind of processor one, one on the weights that ship."""
     sentence = recorded_comparisons()[0].recorded
-    ship = (read_results(file, KIND, Recorded) for file in sorted(recorded.RECORDED.parent.glob("recorded*.json")))
+    ship = (read_results(file, Recorded) for file in sorted(recorded.RECORDED.parent.glob("recorded*.json")))
     return next(each for each in ship if each.view.recorded == sentence)
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, path: Path, content: Recorded) -> bool:
     """Whether the page would show the recording, if it were the only one that ships."""
-    write_results(path, KIND, content)
+    write_results(path, content)
     monkeypatch.setattr(recorded, "RECORDED", path)
     monkeypatch.setattr(recorded, "of_like_processor", lambda *_files: path)
     monkeypatch.setattr(recorded, "measured_on", lambda _kind, file: file)
@@ -124,10 +124,10 @@ def test_where_the_recording_of_a_like_processor_is_of_other_weights_the_usual_o
 ) -> None:
     content = current()
     usual, old, like = (tmp_path / f"{name}.json" for name in ("usual", "old", "like"))
-    write_results(usual, KIND, content)
+    write_results(usual, content)
     monkeypatch.setattr(recorded, "RECORDED", usual)
-    write_results(old, KIND, replace(content, checkpoints=content.checkpoints | {"pruned": "of before"}))
-    write_results(like, KIND, replace(content, view=replace(content.view, recorded="a machine like this one")))
+    write_results(old, replace(content, checkpoints=content.checkpoints | {"pruned": "of before"}))
+    write_results(like, replace(content, view=replace(content.view, recorded="a machine like this one")))
     sentences = []
     for file in (old, like):
         monkeypatch.setattr(recorded, "of_like_processor", lambda *_files, file=file: file)

@@ -28,7 +28,6 @@ from qa_backends.serving.load import measure as measuring
 from qa_backends.serving.load import report, servers
 from qa_backends.serving.load.measure import WAYS, measure
 from qa_backends.serving.load.records import (
-    KIND,
     ONE_BY_ONE,
     REPLICA,
     REST,
@@ -108,7 +107,7 @@ def test_the_documents_are_written_from_the_results(tmp_path: Path, monkeypatch:
 
 
 def test_what_ships_is_complete_and_said_as_measured() -> None:
-    found = read_results(SERVING, KIND, Serving)
+    found = read_results(SERVING, Serving)
     assert not found.left_out and {each.way for each in found.load} == {way.name for group in WAYS for way in group}
     assert {each.clients for each in found.load} >= {1, 8, 32, 128}
     assert {each.tokens for each in found.own} >= {32, 64, 128, 256}

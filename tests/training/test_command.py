@@ -30,7 +30,8 @@ from qa_backends.commands.terminal import interrupted
 from qa_backends.contract import ALWAYS_ANSWERS, Answer, Query
 from qa_backends.errors import InputError
 from qa_backends.measure.results.card import techniques_table
-from qa_backends.measure.results.files import read_techniques
+from qa_backends.measure.results.files import read_results
+from qa_backends.measure.results.records import Techniques
 from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.progress import UNWATCHED
 from qa_backends.runtime import Runtime
@@ -349,8 +350,8 @@ def test_what_a_run_did_otherwise_is_compared_on_the_articles_that_all_held_out(
     assert first["f1_difference"] is None and not compared["seen_before"]
     for each in others:
         assert each["f1_difference"]["value"] == pytest.approx(each["f1"] - first["f1"])
-    assert read_techniques(save).rows[1].settings["ema"] == 0.9
-    assert "`cut 0.5, ema 0.9`" in techniques_table("What they are worth", read_techniques(save))
+    assert read_results(save, Techniques).rows[1].settings["ema"] == 0.9
+    assert "`cut 0.5, ema 0.9`" in techniques_table("What they are worth", read_results(save, Techniques))
 
 
 def test_runs_are_compared_on_other_questions_too_each_set_by_itself(train: Train, tiny: Path, tmp_path: Path) -> None:
@@ -365,7 +366,7 @@ def test_runs_are_compared_on_other_questions_too_each_set_by_itself(train: Trai
     ]  # fmt: skip
     assert [each["f1_difference"] is None for each in rows] == [True, False, True, False]
     assert rows[3]["f1_difference"]["value"] == pytest.approx(rows[3]["f1"] - rows[2]["f1"])
-    shown = techniques_table("What they are worth", read_techniques(save))
+    shown = techniques_table("What they are worth", read_results(save, Techniques))
     assert shown.startswith("What they are worth: 2 runs that began as one checkpoint, passes over the questions")
     assert shown.count("| other.json |") == 2
     with pytest.raises(InputError, match=r"called 'other.json'"):

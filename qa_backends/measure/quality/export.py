@@ -6,44 +6,17 @@ import io
 import json
 import shlex
 import zipfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qa_backends.catalog import BASELINE, chosen_by
 from qa_backends.measure.quality.scoring import answers_by_id
-from qa_backends.measure.results.records import QualityRecord
+from qa_backends.measure.results.records import Answered, Predicted, WholeEvaluation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from qa_backends.measure.quality.evaluation import Evaluated
-
-
-@dataclass(frozen=True, slots=True)
-class Predicted:
-    """A backend's answer to a question, empty where it found none; ``f1`` is 0 to 1."""
-
-    text: str
-    exact: bool
-    f1: float
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A question, people's answers (none where the text holds none), and each backend's, by family/backend."""
-
-    id: str
-    question: str
-    gold: tuple[str, ...]
-    predicted: dict[str, Predicted]
-
-
-@dataclass(frozen=True, slots=True)
-class WholeEvaluation:
-    """A results file of quality that also holds every answer; it can be read as one without."""
-
-    rows: tuple[QualityRecord, ...]
-    questions: tuple[Answered, ...]
+    from qa_backends.measure.results.records import QualityRecord
 
 
 def whole_evaluation(results: Sequence[Evaluated]) -> WholeEvaluation:

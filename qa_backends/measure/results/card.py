@@ -10,7 +10,8 @@ from qa_backends.checkpoints.manifest import read_manifest
 from qa_backends.checkpoints.sources import local_folder
 from qa_backends.measure.quality.datasets import TITLES, title_of_file
 from qa_backends.measure.results.document import lacking, listed, markdown
-from qa_backends.measure.results.files import read_techniques
+from qa_backends.measure.results.files import read_results
+from qa_backends.measure.results.records import Techniques
 from qa_backends.measure.results.shipped import checkpoint_hash, quality_in
 from qa_backends.measure.timing.statistics import signed
 from qa_backends.paths import (
@@ -60,10 +61,10 @@ def card() -> str:
         InputError: see ``techniques_table``.
     """
     parts = [quality_table(ACCURACY), quality_elsewhere(), rounding(), confidence(), confidence_table()]
-    parts.append(techniques_table("What techniques of training are worth", read_techniques(TECHNIQUES)))
-    parts.append(techniques_table("What the teacher of `distilled` is worth", read_techniques(DISTILLATION)))
+    parts.append(techniques_table("What techniques of training are worth", read_results(TECHNIQUES, Techniques)))
+    parts.append(techniques_table("What the teacher of `distilled` is worth", read_results(DISTILLATION, Techniques)))
     parts.append(written())
-    parts.append(techniques_table("What the first 893 of them were worth", read_techniques(WRITTEN_TEXTS)))
+    parts.append(techniques_table("What the first 893 of them were worth", read_results(WRITTEN_TEXTS, Techniques)))
     parts += [RUNS, runs_table()]
     return "\n\n".join(parts)
 

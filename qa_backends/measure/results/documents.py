@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from qa_backends.measure.benchmark.presets import beside
 from qa_backends.measure.results.card import CARD_FAMILY, card
 from qa_backends.measure.results.document import markdown, with_table
-from qa_backends.measure.results.files import read_benchmark, read_long_texts, read_overhead
+from qa_backends.measure.results.files import read_benchmark, read_results
 from qa_backends.measure.results.long_texts import long_texts_table
 from qa_backends.measure.results.processors import ELSEWHERE, table_elsewhere
+from qa_backends.measure.results.records import LongTexts, Overhead
 from qa_backends.measure.results.report import UNSTABLE, of_earlier_weights, ratio_of, table, unstable_of, unsteady
 from qa_backends.measure.results.shipped import benchmark_in
 from qa_backends.measure.results.summary import summary
@@ -36,8 +37,8 @@ def refreshed() -> dict[Path, str]:
     usual = benchmark_in(BENCHMARK)
     elsewhere = [(benchmark_in(file), note) for file, note in ELSEWHERE.items()]
     processors = [
-        f"## {usual.machine.processor}\n\n{table(usual, read_overhead(OVERHEAD))}",
-        long_texts_table(read_long_texts(LONG_TEXTS)),
+        f"## {usual.machine.processor}\n\n{table(usual, read_results(OVERHEAD, Overhead))}",
+        long_texts_table(read_results(LONG_TEXTS, LongTexts)),
         *(table_elsewhere(each, note) for each, note in elsewhere),
     ]
     contents = {

@@ -6,11 +6,11 @@ import csv
 import io
 import json
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from qa_backends.errors import InputError
 from qa_backends.measure.results.records import (
@@ -18,10 +18,10 @@ from qa_backends.measure.results.records import (
     BenchmarkRecord,
     LongText,
     LongTexts,
-    Overhead,
     QualityRecord,
     QualityTable,
-    Techniques,
+    ResultsFile,
+    WholeEvaluation,
 )
 from qa_backends.paths import write_whole
 
@@ -29,32 +29,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from _typeshed import DataclassInstance
-
 SCHEMA = 2
 """Documented in ``assets/results/README.md``; a file of another schema is refused with a sentence."""
-BENCHMARK, QUALITY, OVERHEAD, TECHNIQUES, LONG = "benchmark", "accuracy", "overhead", "techniques", "long texts"
-"""Kinds of files, by the keyword they carry."""
 MAX_RESULTS_BYTES = 64 * 1024 * 1024
-T = TypeVar("T")
+T = TypeVar("T", bound=ResultsFile)
 
 
 def read_benchmark(path: Path) -> Benchmark:
     """Raises InputError, see ``read_results``."""
-    return read_results(path, BENCHMARK, Benchmark)
+    return read_results(path, Benchmark)
 
 
 def read_quality(path: Path) -> tuple[QualityRecord, ...]:
     """Raises InputError, see ``read_results``."""
-    return read_results(path, QUALITY, QualityTable).rows
-
-
-@dataclass(frozen=True, slots=True)
-class _WithAnswers:
-    """As the Accuracy tab's download has them, see ``quality.export``."""
-
-    rows: tuple[QualityRecord, ...]
-    questions: tuple[JsonValue, ...] = ()
+    return read_results(path, QualityTable).rows
 
 
 def read_to_add(path: Path) -> tuple[QualityRecord, ...]:
@@ -63,29 +51,14 @@ def read_to_add(path: Path) -> tuple[QualityRecord, ...]:
     Raises:
         InputError: see ``read_results``; or it also holds every answer, which would be lost.
     """
-    found = read_results(path, QUALITY, _WithAnswers)
+    found = read_results(path, WholeEvaluation)
     if found.questions:
         raise InputError(f"{path.name} also holds every answer, which adding to it would lose. Save to another file.")
     return found.rows
 
 
-def read_overhead(path: Path) -> Overhead:
-    """Raises InputError, see ``read_results``."""
-    return read_results(path, OVERHEAD, Overhead)
-
-
-def read_long_texts(path: Path) -> LongTexts:
-    """Raises InputError, see ``read_results``."""
-    return read_results(path, LONG, LongTexts)
-
-
-def read_techniques(path: Path) -> Techniques:
-    """Raises InputError, see ``read_results``."""
-    return read_results(path, TECHNIQUES, Techniques)
-
-
-def read_results(path: Path, kind: str, record: type[T]) -> T:
-    """A results file of the kind, as its record.
+def read_results(path: Path, record: type[T]) -> T:
+    """A results file of the record's kind.
 
     Raises:
         InputError: it is not one, is of a schema this version does not know, or does not hold what such files hold.
@@ -98,32 +71,33 @@ def read_results(path: Path, kind: str, record: type[T]) -> T:
         raise InputError(f"{path.name} cannot be read as a results file: {error}.") from error
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise InputError(f"{path.name} is not a results file of schema {SCHEMA}. Measure again with this version.")
-    if content.get("kind") != kind:
-        raise InputError(f"{path.name} holds no {kind}. Choose a file that holds one.")
+    if content.get("kind") != record.kind:
+        raise InputError(f"{path.name} holds no {record.kind}. Choose a file that holds one.")
     try:
         return TypeAdapter(record).validate_python(content)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise InputError(
-            f"{path.name} does not hold what a file of the kind '{kind}' holds ({place}: {first['msg']}). "
+            f"{path.name} does not hold what a file of the kind '{record.kind}' holds ({place}: {first['msg']}). "
             "Choose one that this version wrote."
         ) from error
 
 
-def write_results(path: Path, kind: str, record: DataclassInstance) -> None:
+def write_results(path: Path, record: ResultsFile) -> None:
     """Replaces the file, whole."""
-    write_whole(path, as_text(kind, record))
+    write_whole(path, as_text(record))
 
 
-def as_dict(kind: str, record: DataclassInstance) -> dict[str, Any]:
+def as_dict(record: ResultsFile) -> dict[str, Any]:
     """As a results file holds it."""
-    return {"schema": SCHEMA, "kind": kind, **asdict(record)}
+    content: Any = record  # a dataclass, which no type says of all of them
+    return {"schema": SCHEMA, "kind": record.kind, **asdict(content)}
 
 
-def as_text(kind: str, record: DataclassInstance) -> str:
+def as_text(record: ResultsFile) -> str:
     """JSON with a line for each key and for each record of a list: samples stay short, a change shows as one line."""
-    lines = [f' "{key}": {_value(value)}' for key, value in as_dict(kind, record).items()]
+    lines = [f' "{key}": {_value(value)}' for key, value in as_dict(record).items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
@@ -166,16 +140,16 @@ def add_quality(path: Path, record: QualityRecord) -> None:
         before = read_to_add(path) if path.is_file() else ()
         kept = [each for each in before if each.place != record.place]
         ordered = sorted([*kept, record], key=lambda each: (each.data, each.backend, each.device))
-        write_results(path, QUALITY, QualityTable(tuple(ordered)))
+        write_results(path, QualityTable(tuple(ordered)))
 
 
 def add_long_texts(path: Path, records: Sequence[LongText]) -> None:
     """Adds one backend's records to the file, in place of its earlier ones on the same device."""
     with _alone_with(path):
-        before = read_long_texts(path).rows if path.is_file() else ()
+        before = read_results(path, LongTexts).rows if path.is_file() else ()
         places = {(each.backend, each.device) for each in records}
         kept = [each for each in before if (each.backend, each.device) not in places]
-        write_results(path, LONG, LongTexts((*kept, *records)))
+        write_results(path, LongTexts((*kept, *records)))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, JsonValue
 
@@ -26,6 +26,13 @@ PartSamples = Annotated[tuple[PartMilliseconds, ...], Field(min_length=1, max_le
 
 HELD_OUT = "held-out articles"
 """What their questions are called beside other data sets."""
+
+
+class ResultsFile:
+    """A record that is the whole of a results file, which carries its ``kind``."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
 
 
 class OfBackend:
@@ -161,9 +168,10 @@ class AloneRecord(OfBackend):
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmark:
+class Benchmark(ResultsFile):
     """A whole benchmark."""
 
+    kind: ClassVar = "benchmark"
     machine: Machine
     plan: BenchmarkPlan
     complete: bool
@@ -218,10 +226,37 @@ class QualityRecord(OfBackend):
 
 
 @dataclass(frozen=True, slots=True)
-class QualityTable:
+class QualityTable(ResultsFile):
     """The file that keeps quality: a record a backend, device and data set."""
 
+    kind: ClassVar = "accuracy"
     rows: tuple[QualityRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A backend's answer to a question, empty where it found none; ``f1`` is 0 to 1."""
+
+    text: str
+    exact: bool
+    f1: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question, people's answers (none where the text holds none), and each backend's, by family/backend."""
+
+    id: str
+    question: str
+    gold: tuple[str, ...]
+    predicted: dict[str, Predicted]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeEvaluation(QualityTable):
+    """A results file of quality that also holds every answer; either can be read as the other."""
+
+    questions: tuple[Answered, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +277,10 @@ class OverheadRecord(OfBackend):
 
 
 @dataclass(frozen=True, slots=True)
-class Overhead:
+class Overhead(ResultsFile):
     """The app's own cost, on a machine."""
 
+    kind: ClassVar = "overhead"
     machine: Machine
     rows: tuple[OverheadRecord, ...]
 
@@ -268,9 +304,10 @@ class LongText(OfBackend):
 
 
 @dataclass(frozen=True, slots=True)
-class LongTexts:
+class LongTexts(ResultsFile):
     """The file of long texts: a record a backend, device and length, each backend's from a process of its own."""
 
+    kind: ClassVar = "long texts"
     rows: tuple[LongText, ...]
 
 
@@ -296,7 +333,7 @@ class Technique:
 
 
 @dataclass(frozen=True, slots=True)
-class Techniques:
+class Techniques(ResultsFile):
     """Runs that began as the checkpoint whose weights have the hash ``parent``, and held out the same ``articles``; the
     first is what the others are compared with. They may have been asked about other sets of questions besides.
 
@@ -304,6 +341,7 @@ class Techniques:
     articles.
     """
 
+    kind: ClassVar = "techniques"
     machine: Machine
     parent: str | None
     articles: tuple[str, ...]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from qa_backends.measure.results.records import Milliseconds
+from qa_backends.measure.results.records import Milliseconds, ResultsFile
 from qa_backends.measure.timing.machine import Machine
 
-KIND = "serving"
-"""Of results files, by the keyword they carry."""
 REST, ONE_BY_ONE, TRITON = "REST", "REST, one by one", "Triton"
 REPLICA, TWO_REPLICAS = "Ray, a replica of one core", "Ray, two replicas of one core"
 """Ways of asking, of those that are compared."""
@@ -58,9 +56,10 @@ class BatchPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(ResultsFile):
     """All of it: on one backend, the load at one length."""
 
+    kind: ClassVar = "serving"
     machine: Machine
     backend: str
     device: str

@@ -10,7 +10,6 @@ from qa_backends.measure.results.document import markdown, with_table
 from qa_backends.measure.results.files import read_results
 from qa_backends.paths import ASSETS, SERVING
 from qa_backends.serving.load.records import (
-    KIND,
     ONE_BY_ONE,
     REPLICA,
     REST,
@@ -31,7 +30,7 @@ CLIENTS = 32
 
 def refreshed() -> dict[Path, str]:
     """What the documents should say. Raises InputError where the results cannot be read or have no place there."""
-    found = read_results(SERVING, KIND, Serving)
+    found = read_results(SERVING, Serving)
     contents = {"serving.md": f"{_own(found)}\n\n{_load(found)}\n\n{_caption(found)}", "ray.md": _replicas(found)}
     return {DOCS / name: with_table((DOCS / name).read_text(encoding="utf-8"), each) for name, each in contents.items()}
 

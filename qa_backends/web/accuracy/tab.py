@@ -16,7 +16,7 @@ from qa_backends.measure.quality.datasets import OWN, data_set
 from qa_backends.measure.quality.evaluation import Evaluated, Evaluation, EvaluationTask, evaluate_all
 from qa_backends.measure.quality.export import commands, predictions, whole_evaluation
 from qa_backends.measure.quality.scoring import shared_id
-from qa_backends.measure.results.files import QUALITY, as_csv, as_text
+from qa_backends.measure.results.files import as_csv, as_text
 from qa_backends.measure.results.records import QualityRecord, QualityTable
 from qa_backends.progress import Cancelled, Progress
 from qa_backends.web.accuracy import html
@@ -124,9 +124,7 @@ class AccuracyTab:
                     )  # fmt: skip
 
     def _draw_downloads(self, records: Sequence[QualityRecord]) -> None:
-        whole, flat = self._downloads.write(
-            {WHOLE: as_text(QUALITY, QualityTable(tuple(records))), FLAT: as_csv(records)}
-        )
+        whole, flat = self._downloads.write({WHOLE: as_text(QualityTable(tuple(records))), FLAT: as_csv(records)})
         with gr.Row():
             self._json = gr.DownloadButton("Download JSON", whole, elem_id="qa-accuracy-json", size="sm")
             self._csv = gr.DownloadButton("Download CSV", flat, elem_id="qa-accuracy-csv", size="sm")
@@ -198,7 +196,7 @@ class AccuracyTab:
         records = [each.record for each in results]
         by_id = shared_id(each.question for each in results[0].scored) is None
         whole, flat, *packed = self._downloads.write(
-            {WHOLE: as_text(QUALITY, whole_evaluation(results)), FLAT: as_csv(records)}
+            {WHOLE: as_text(whole_evaluation(results)), FLAT: as_csv(records)}
             | ({PACKED: predictions(results)} if by_id else {})
         )
         named = Path(file).name if data == OWN_FILE and file else data

@@ -15,7 +15,7 @@ from qa_backends.limits import devices
 from qa_backends.measure.benchmark.compare import changes
 from qa_backends.measure.benchmark.plan import BATCHES, LENGTHS, SHOWN_AT, BenchmarkPlan, nearest_length
 from qa_backends.measure.benchmark.sweep import Sweep, sweep
-from qa_backends.measure.results.files import BENCHMARK, as_csv, as_text, read_benchmark
+from qa_backends.measure.results.files import as_csv, as_text, read_benchmark
 from qa_backends.measure.results.records import Benchmark, BenchmarkRecord
 from qa_backends.measure.results.report import of_earlier_weights
 from qa_backends.measure.results.shipped import shipped_benchmark
@@ -316,7 +316,7 @@ class BenchmarkTab:
 
     def _files(self, measured: Shown) -> tuple[str, str]:
         """The measurement as JSON and as CSV to download."""
-        content = {WHOLE: as_text(BENCHMARK, measured.benchmark), FLAT: as_csv(measured.benchmark.rows)}
+        content = {WHOLE: as_text(measured.benchmark), FLAT: as_csv(measured.benchmark.rows)}
         whole, flat = self._downloads.write(content)
         return whole, flat
 

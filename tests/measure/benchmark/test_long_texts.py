@@ -12,7 +12,7 @@ from qa_backends import catalog
 from qa_backends.errors import InputError
 from qa_backends.measure.benchmark import long_texts as module
 from qa_backends.measure.benchmark.long_texts import CHARACTERS, long_texts
-from qa_backends.measure.results.files import add_long_texts, read_long_texts
+from qa_backends.measure.results.files import add_long_texts, read_results
 from qa_backends.measure.results.long_texts import long_texts_table
 from qa_backends.measure.results.records import LongTexts
 from qa_backends.paths import LONG_TEXTS
@@ -40,11 +40,11 @@ def test_a_longer_text_makes_more_windows_and_takes_longer(tmp_path: Path, monke
     add_long_texts(file, found.rows)
     add_long_texts(file, [other])
     add_long_texts(file, [first])
-    assert read_long_texts(file).rows == (other, first), "each backend's own are replaced, all of them"
+    assert read_results(file, LongTexts).rows == (other, first), "each backend's own are replaced, all of them"
 
 
 def test_what_ships_is_shown_with_seconds_and_memory() -> None:
-    found = read_long_texts(LONG_TEXTS)
+    found = read_results(LONG_TEXTS, LongTexts)
     text = long_texts_table(found)
     assert {each.characters for each in found.rows} == set(CHARACTERS)
     for each in found.rows:

@@ -20,7 +20,7 @@ from qa_backends.measure.quality.datasets import read_set
 from qa_backends.measure.quality.evaluation import EvaluationTask, evaluate_all
 from qa_backends.measure.quality.export import commands, predictions, whole_evaluation
 from qa_backends.measure.quality.scoring import score_text
-from qa_backends.measure.results.files import QUALITY, add_quality, as_csv, as_text, read_quality
+from qa_backends.measure.results.files import add_quality, as_csv, as_text, read_quality
 from qa_backends.paths import OWN_QUESTIONS
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def results(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> list[
 
 def test_every_answer_is_in_it_and_makes_the_figures(results: list[Evaluated], tmp_path: Path) -> None:
     path = tmp_path / "evaluation.json"
-    path.write_text(as_text(QUALITY, whole_evaluation(results)))
+    path.write_text(as_text(whole_evaluation(results)))
     records = [each.record for each in results]
     assert list(read_quality(path)) == records, "it reads as a results file of quality"
     with pytest.raises(InputError, match="also holds every answer, which adding to it would lose"):

@@ -20,18 +20,17 @@ from measure.invented import benchmark, benchmark_record, quality_record
 
 from qa_backends.errors import InputError
 from qa_backends.measure.results.files import (
-    BENCHMARK,
     SCHEMA,
     add_quality,
     as_csv,
     as_dict,
     as_text,
     read_benchmark,
-    read_overhead,
     read_quality,
+    read_results,
     write_results,
 )
-from qa_backends.measure.results.records import Quality, QualityRecord
+from qa_backends.measure.results.records import Overhead, Quality, QualityRecord
 from qa_backends.measure.timing.statistics import Difference
 from qa_backends.paths import ACCURACY, OVERHEAD
 from qa_backends.paths import BENCHMARK as SHIPPED_BENCHMARK
@@ -92,7 +91,7 @@ PARTS = ("tokenise", "forward", "decode")
 )  # fmt: skip
 def test_what_no_benchmark_writes_gets_a_sentence(tmp_path: Path, then: dict[str, Any]) -> None:
     """``then`` is what stands in the file in place of what belongs there; of a record, in place of those keys."""
-    content = json.loads(as_text(BENCHMARK, benchmark(benchmark_record(1.0))))
+    content = json.loads(as_text(benchmark(benchmark_record(1.0))))
     (whole,) = content["rows"]
     records = [whole | each if each and isinstance(each, dict) else each for each in then["rows"] or []]
     (tmp_path / "theirs.json").write_text(
@@ -104,7 +103,7 @@ def test_what_no_benchmark_writes_gets_a_sentence(tmp_path: Path, then: dict[str
 
 def test_a_file_reads_back_as_it_was_and_has_a_line_for_each_record(tmp_path: Path) -> None:
     content = benchmark(benchmark_record(1.0), benchmark_record(2.0, tokens=None))
-    write_results(tmp_path / "b.json", BENCHMARK, content)
+    write_results(tmp_path / "b.json", content)
     assert read_benchmark(tmp_path / "b.json") == content
     lines = (tmp_path / "b.json").read_text().splitlines()
     assert sum('"p50_ms"' in line for line in lines) == 2
@@ -123,13 +122,13 @@ def test_the_csv_has_a_column_for_what_is_nested_and_no_samples() -> None:
 def test_what_ships_is_read_and_written_again_as_it_was() -> None:
     """No field is lost: what the files hold is in what they are written from."""
     shipped = json.loads(SHIPPED_BENCHMARK.read_text(encoding="utf-8"))
-    again = json.loads(as_text(BENCHMARK, read_benchmark(SHIPPED_BENCHMARK)))
+    again = json.loads(as_text(read_benchmark(SHIPPED_BENCHMARK)))
     for before, after in zip(shipped.pop("rows"), again.pop("rows"), strict=True):
         assert before | {"quality": None} == {key: after[key] for key in before} | {"quality": None}
         assert (before["quality"] or {}).items() <= (after["quality"] or {}).items()
     assert shipped == again
     assert len(read_quality(ACCURACY)) >= 5
-    assert [each.tokens for each in read_overhead(OVERHEAD).rows] == [32, 64, 128, 256, 384, 512] * 2
+    assert [each.tokens for each in read_results(OVERHEAD, Overhead).rows] == [32, 64, 128, 256, 384, 512] * 2
 
 
 def test_a_file_without_differences_of_f1_is_read_all_the_same(tmp_path: Path) -> None:
@@ -173,10 +172,10 @@ def full_disk_at(most_bytes: int) -> Iterator[None]:
 
 def test_a_write_that_ends_in_its_middle_leaves_the_earlier_file(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
-    write_results(path, BENCHMARK, benchmark(benchmark_record(1.0)))
+    write_results(path, benchmark(benchmark_record(1.0)))
     before = path.read_text()
     with full_disk_at(len(before)), pytest.raises(OSError, match="large"):
-        write_results(path, BENCHMARK, benchmark(*[benchmark_record(2.0)] * 50))
+        write_results(path, benchmark(*[benchmark_record(2.0)] * 50))
     assert path.read_text() == before
     assert [each.name for each in tmp_path.iterdir()] == ["b.json"]
 
@@ -221,7 +220,7 @@ def test_every_field_of_a_benchmark_is_documented() -> None:
     documented = set(re.findall(r"^\| `(\w+)`", section("A benchmark's rows"), re.MULTILINE))
     content = json.loads(SHIPPED_BENCHMARK.read_text(encoding="utf-8"))
     assert {key for each in content["rows"] for key in each} <= documented
-    assert set(as_dict(BENCHMARK, benchmark(benchmark_record(1.0)))["rows"][0]) == documented
+    assert set(as_dict(benchmark(benchmark_record(1.0)))["rows"][0]) == documented
 
 
 def test_every_field_of_a_quality_record_is_documented() -> None:

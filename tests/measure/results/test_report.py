@@ -24,9 +24,9 @@ from qa_backends.measure.results.documents import (
     published_table,
     throughput_table,
 )
-from qa_backends.measure.results.files import add_quality, read_benchmark, read_overhead, read_quality
+from qa_backends.measure.results.files import add_quality, read_benchmark, read_quality, read_results
 from qa_backends.measure.results.processors import reached, table_elsewhere
-from qa_backends.measure.results.records import Against, Benchmark
+from qa_backends.measure.results.records import Against, Benchmark, Overhead
 from qa_backends.measure.results.report import fastest_of, of_earlier_weights, table, written_apart
 from qa_backends.measure.results.shipped import _of_the_whole_set, benchmark_in, checkpoint_hash, current_shapes
 from qa_backends.measure.results.summary import summary
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 SHIPPED = benchmark_in(BENCHMARK)
 ON_AMD, ON_INTEL, ELSEWHERE = (benchmark_in(measured_on(kind, BENCHMARK)) for kind in (AMD, INTEL, AVX2))
-COST = read_overhead(OVERHEAD)
+COST = read_results(OVERHEAD, Overhead)
 
 
 def cells(text: str) -> dict[str, list[str]]:

@@ -17,7 +17,6 @@ from qa_backends.checkpoints.manifest import file_hash, shapes_hash
 from qa_backends.checkpoints.sources import Source
 from qa_backends.measure.quality.datasets import SQUAD_DEV_SHA256
 from qa_backends.measure.results import shipped
-from qa_backends.measure.results.files import BENCHMARK as KIND
 from qa_backends.measure.results.files import add_quality, write_results
 from qa_backends.measure.results.records import Against
 from qa_backends.measure.results.shipped import (
@@ -88,7 +87,7 @@ def test_weights_that_are_trained_on_keep_their_times_and_not_their_quality(
         benchmark_record(9.0, backend="minilm/pruned", quality=known, checkpoint="of before", shapes=shapes)
         for shapes in (SHAPES["pruned"], "of before")
     ]
-    write_results(file, KIND, benchmark(*rows))
+    write_results(file, benchmark(*rows))
     monkeypatch.setattr(shipped, "ACCURACY", tmp_path / "accuracy.json")
     dev = {"checkpoint": CURRENT["pruned"], "data_sha256": SQUAD_DEV_SHA256}
     assert [each.quality for each in benchmark_in(file).rows] == [None, known], "not known, and of what was measured"
@@ -110,7 +109,7 @@ def test_int8_has_beside_its_times_the_quality_of_the_processor_they_were_taken_
     rows = [benchmark_record(9.0, backend=f"minilm/{name}", shapes=SHAPES["pruned"])
             for name in ("pruned-ov-int8", "pruned-ov", "ort")]  # fmt: skip
     for file, f1 in ((usual, 8.0), (measured_on(AVX2, usual), 7.0)):
-        write_results(file, KIND, benchmark(*rows))
+        write_results(file, benchmark(*rows))
         assert [each.quality and each.quality.f1 for each in benchmark_in(file).rows] == [f1, 8.0, None]
 
 
@@ -133,7 +132,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]
     monkeypatch.setattr(shipped, "BENCHMARK", usual)
     files = {"AMX": usual} | {kind: measured_on(kind, usual) for kind in (AMD, INTEL, AVX2)}
     for name, file in files.items():
-        write_results(file, KIND, benchmark(*rows, machine=replace(MACHINE, processor=name)))
+        write_results(file, benchmark(*rows, machine=replace(MACHINE, processor=name)))
     return files
 
 
@@ -163,7 +162,7 @@ def test_the_shipped_benchmark_is_that_of_the_processor_more_like_this_one(
     assert fresh().machine.processor == name
     alone = benchmark_record(9.0, backend="minilm/baseline", shapes=SHAPES["baseline"])
     old = benchmark_record(1.0, backend="minilm/pruned", shapes="of before")
-    write_results(measured[name], KIND, benchmark(alone, old, machine=replace(MACHINE, processor=name)))
+    write_results(measured[name], benchmark(alone, old, machine=replace(MACHINE, processor=name)))
     assert fresh().machine.processor == "AMX", "of the shapes that ship, the baseline alone is left there"
     for file in measured.values():
         file.unlink()
@@ -188,10 +187,10 @@ def test_what_was_measured_of_shapes_that_were_replaced_is_left_out(
     old = benchmark_record(1.0, backend="minilm/pruned", shapes="of before")
     file = tmp_path / "benchmark.json"
     monkeypatch.setattr(shipped, "BENCHMARK", file)
-    write_results(file, KIND, benchmark(kept, old))
+    write_results(file, benchmark(kept, old))
     found = shipped.shipped_benchmark.__wrapped__()
     assert found is not None and [each.backend for each in found.rows] == ["minilm/baseline"]
-    write_results(file, KIND, benchmark(old))
+    write_results(file, benchmark(old))
     assert shipped.shipped_benchmark.__wrapped__() is None, "nothing of it is about what ships"
 
 
@@ -284,5 +283,5 @@ def test_where_only_earlier_shapes_were_raced_they_tell_what_to_tick(
         benchmark_record(ms, backend=f"minilm/{name}", against_baseline=ratio(20 / ms), shapes="of before")
         for name, ms in (("baseline", 20.0), ("pruned-ort-fp16", 8.0), ("pruned-ov-int8", 4.0))
     ]
-    write_results(measured[INTEL], KIND, benchmark(*rows))
+    write_results(measured[INTEL], benchmark(*rows))
     assert preselection(MINILM, "cpu") == ("baseline", "pruned-ort-fp16", "pruned-ov-int8")

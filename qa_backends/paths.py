@@ -46,6 +46,7 @@ SERVING = RESULTS / "serving-cpu.json"
 TECHNIQUES = RESULTS / "techniques.json"
 DISTILLATION = RESULTS / "distillation.json"
 WRITTEN_TEXTS = RESULTS / "written-texts.json"
+SWAPPED = RESULTS / "swapped-questions.json"
 
 
 def cache_root() -> Path:

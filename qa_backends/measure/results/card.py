@@ -18,6 +18,7 @@ from qa_backends.paths import (
     ACCURACY,
     ACCURACY_AVX2,
     DISTILLATION,
+    SWAPPED,
     TECHNIQUES,
     WRITTEN,
     WRITTEN_HELD_OUT,
@@ -65,6 +66,7 @@ def card() -> str:
     parts.append(techniques_table("What the teacher of `distilled` is worth", read_results(DISTILLATION, Techniques)))
     parts.append(written())
     parts.append(techniques_table("What the first 893 of them were worth", read_results(WRITTEN_TEXTS, Techniques)))
+    parts.append(techniques_table("What swapped questions are worth", read_results(SWAPPED, Techniques)))
     parts += [RUNS, runs_table()]
     return "\n\n".join(parts)
 

@@ -69,7 +69,6 @@ def bench(
     from qa_backends.measure.benchmark.presets import plan_of
     from qa_backends.measure.benchmark.sweep import sweep
     from qa_backends.measure.results.files import as_dict
-    from qa_backends.measure.timing.load import said_of
     from qa_backends.runtime import Runtime
 
     check_writable(save)
@@ -115,8 +114,8 @@ def bench(
     console.print(_table(benchmark.rows))
     for sentence in _beside_pipeline(benchmark.rows):
         console.print(sentence)
-    if busy := said_of([each.others for each in benchmark.rows]):
-        say(busy)
+    if benchmark.disturbed:
+        say(benchmark.disturbed)
     if preset:
         _show_published(preset, benchmark)
     return None

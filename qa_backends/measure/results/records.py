@@ -14,6 +14,7 @@ from pydantic import Field, JsonValue
 
 from qa_backends.contract import Ran
 from qa_backends.measure.benchmark.plan import MOST_RUNS, BenchmarkPlan
+from qa_backends.measure.timing.load import said_of
 from qa_backends.measure.timing.machine import Machine
 from qa_backends.measure.timing.rounds import RUNS_PER_BLOCK
 from qa_backends.measure.timing.statistics import UNSTABLE_ABOVE, Difference, Interval, Ratio
@@ -178,6 +179,11 @@ class Benchmark(ResultsFile):
     rows: tuple[BenchmarkRecord, ...]
     alone: tuple[AloneRecord, ...]
     left_out: tuple[LeftOut, ...]
+
+    @property
+    def disturbed(self) -> str:
+        """Where others took much of the cores, as a sentence; empty where nobody is known to have."""
+        return said_of([each.others for each in self.rows])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from qa_backends.measure.quality.datasets import DATA_FILES, SHIPPED, SQUAD_V2_D
 from qa_backends.measure.results.card import CARD_FAMILY
 from qa_backends.measure.results.document import lacking, listed, markdown
 from qa_backends.measure.results.shipped import of_current_shapes, of_current_weights, quality_in
-from qa_backends.measure.timing.load import said_of
 from qa_backends.measure.timing.statistics import UNSTABLE_ABOVE
 from qa_backends.paths import ACCURACY
 
@@ -163,13 +162,13 @@ def beside_the_others(benchmark: Benchmark) -> str:
         [each for each in benchmark.alone if each.differs and (each.ratio > 1) is up] for up in (True, False)
     )
     furthest = max(benchmark.alone, key=lambda each: abs(math.log(each.ratio)))
-    percent, busy = f"{100 * UNSTABLE_ABOVE:.0f} %", said_of([each.others for each in benchmark.rows])
+    percent = f"{100 * UNSTABLE_ABOVE:.0f} %"
     return (
         f"At the end each backend was measured by itself: beside the others {len(longer) or 'none'} of "
         f"{len(benchmark.alone)} had taken over {percent} longer than that, and {len(less) or 'none'} over {percent} "
         "less: the others disturbed, or the machine changed its pace. The medians differ most for "
         f"`{furthest.name}`: {furthest.p50_ms:.1f} ms by itself, {furthest.company_p50_ms:.1f} ms beside them. "
-        f"{f'{busy} ' if busy else ''}"
+        f"{f'{benchmark.disturbed} ' if benchmark.disturbed else ''}"
     )
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from qa_backends.asking.comparison import quality_beside
 from qa_backends.measure.quality.datasets import TITLES
-from qa_backends.measure.timing.load import said_of
 from qa_backends.measure.timing.statistics import UNSTABLE_ABOVE
 from qa_backends.web.shared.html import engine_of, finished, ran_in_full, running
 from qa_backends.web.shared.palette import title_of
@@ -62,8 +61,7 @@ def caption(benchmark: Benchmark, whose: str) -> str:
     differ = sum(each.differs for each in benchmark.alone)
     off = f": {differ} of {len(benchmark.alone)} differ by more than {percent(UNSTABLE_ABOVE)}" if differ else ""
     check = f"<details><summary>Alone, and beside the others{off}</summary><ul>{alone}</ul></details>" if alone else ""
-    busy = said_of([each.others for each in benchmark.rows])
-    disturbed = f"<p>{escape(busy)}</p>" if busy else ""
+    disturbed = f"<p>{escape(benchmark.disturbed)}</p>" if benchmark.disturbed else ""
     return f'<div class="qa-caption"><p><b>{escape(whose)}</b> {escape(where)}.</p>{disturbed}{check}</div>'
 
 

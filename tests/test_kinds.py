@@ -21,7 +21,7 @@ from qa_backends.contract import Query
 from qa_backends.engines._cpu_graph import SLOW
 from qa_backends.errors import ArtefactError, BackendUnavailable
 from qa_backends.progress import UNWATCHED
-from qa_backends.runtime.loading import opened
+from qa_backends.runtime.making import opened
 from qa_backends.squad import read_squad
 
 if TYPE_CHECKING:

@@ -6,31 +6,27 @@ happens in the turn of whoever asks.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from qa_backends import catalog
-from qa_backends.artefacts.build import build, missing, ready
-from qa_backends.artefacts.rounded import Runner
-from qa_backends.artefacts.steps import chain_of
+from qa_backends.artefacts.build import missing
 from qa_backends.checkpoints import sources
 from qa_backends.checkpoints.admission import BYTES_PER_PARAMETER
 from qa_backends.checkpoints.cache import used
-from qa_backends.checkpoints.manifest import Manifest, content_hash, read_manifest, versions_of
-from qa_backends.engines import engine_class
-from qa_backends.errors import AnswersError, BackendUnavailable, InputError
-from qa_backends.limits import DEVICE_TITLES, cpu_facts, cpu_flags, device_name, devices, memory_budget
+from qa_backends.checkpoints.manifest import Manifest, read_manifest
+from qa_backends.errors import BackendUnavailable, InputError
+from qa_backends.limits import devices, memory_budget
 from qa_backends.progress import UNWATCHED, Progress
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
 from qa_backends.runtime.cost import LoadCost, load_measured
+from qa_backends.runtime.making import Maker, checkpoint_of, runner_of
 from qa_backends.runtime.memory import Closable, Memory
 from qa_backends.runtime.turns import FairLock, Quiet, Turn, on_engine_thread, translated
 
@@ -39,10 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from qa_backends.catalog import Backend, Family
-    from qa_backends.checkpoints.sources import Source
-    from qa_backends.contract import Engine, Ran, SpanLogits, Windows
-
-    Forward = Callable[[Windows], SpanLogits]
+    from qa_backends.contract import Engine, Ran
 
 logger = logging.getLogger(__name__)
 
@@ -86,8 +79,7 @@ class Runtime:
             device: Memory(budget_bytes or memory_budget(device)) for device in devices()
         }
         self._readers: OrderedDict[Family, Reader] = OrderedDict()
-        self._build_s: defaultdict[tuple[Key, str], float] = defaultdict(float)
-        self._refused: dict[tuple[str, str, str], str] = {}
+        self._maker = Maker()
         self._lock = FairLock()
         self._quiet = Quiet()
 
@@ -138,7 +130,7 @@ class Runtime:
                 self._readers.move_to_end(family)
             return found
         with translated(family.name, "getting ready"):
-            folder = _checkpoint(family.source(catalog.BASELINE), progress or self.progress)
+            folder = checkpoint_of(family.source(catalog.BASELINE), progress or self.progress)
             made = self._readers[family] = Reader(SubwordTokenizer(folder), family.settings)
         if len(self._readers) > READERS:
             self._readers.popitem(last=False)
@@ -164,8 +156,7 @@ class Runtime:
 
         Raises:
             InputError: there is no such device here.
-            BackendUnavailable, ArtefactError, BackendFailed: it cannot run here, or its making failed. What broke the
-                answers is not made again: that would take as long and end alike.
+            BackendUnavailable, ArtefactError, BackendFailed: it cannot run here, or its making failed.
             Cancelled: ``progress`` says to stop; what was finished is kept.
         """
         check_device(device)
@@ -176,17 +167,15 @@ class Runtime:
             checkpoint = sources.download(source, progress)
             if checkpoint is None:
                 with self.turn(device, progress):
-                    checkpoint = _checkpoint(source, progress)
-            for step in missing(checkpoint, backend.artefact, device):
-                with self.turn(device, progress), self._building(family, backend, device):
-                    self._build(checkpoint, step.name, device, progress)
-            runner = _runner(backend, device)
-            for step in missing(checkpoint, backend.artefact, device, runner):  # what it is compared with may be gone
-                by = runner if step.name == backend.artefact else None
-                with self.turn(device, progress), self._building(family, backend, device):
-                    self._build(checkpoint, step.name, device, progress, by)
+                    checkpoint = checkpoint_of(source, progress)
+            runner = runner_of(backend, device)
+            for compared_by in (None, runner):  # what the runner is compared with is built, or was and may be gone
+                for step in missing(checkpoint, backend.artefact, device, compared_by):
+                    by = compared_by if step.name == backend.artefact else None
+                    with self.turn(device, progress), self._maker.charged(family, backend, device):
+                        self._maker.build(checkpoint, step.name, device, progress, by)
             used(checkpoint)  # as long as somebody asks of it, however long ago it was loaded
-            return used(self._build(checkpoint, backend.artefact, device, progress, runner))
+            return used(self._maker.build(checkpoint, backend.artefact, device, progress, runner))
 
     def load(self, family: Family, backend: Backend, device: str, progress: Progress) -> Loaded:
         """Makes the backend ready, then loads it in a turn of its own; raises what ``make_ready`` and ``get`` raise."""
@@ -259,101 +248,27 @@ class Runtime:
         """Seconds that building what the backend runs took this process, without downloads and packing; 0 where it was
         there. A step that others need as well is charged to the first who needed it, and waiting for another process
         that makes the same counts as building."""
-        return self._build_s[(family, backend.name), device]
+        return self._maker.seconds(family, backend, device)
 
     def drop(self, family: Family, name: str, device: str) -> None:
         """Unloads a backend, if it is loaded; the next question loads it afresh."""
         self._memory[device].drop((family, name))
 
     def _size(self, family: Family, backend: Backend, device: str, progress: Progress) -> int:
-        return read_manifest(self._artefact(family, backend, device, progress)).parameters * BYTES_PER_PARAMETER
+        artefact = self._maker.artefact(family, backend, device, progress)
+        return read_manifest(artefact).parameters * BYTES_PER_PARAMETER
 
     def _load(self, family: Family, backend: Backend, device: str, progress: Progress) -> Loaded:
-        artefact = used(self._artefact(family, backend, device, progress))
-        used(_checkpoint(family.source(backend.checkpoint), progress))
+        artefact = used(self._maker.artefact(family, backend, device, progress))
+        used(checkpoint_of(family.source(backend.checkpoint), progress))
         reader = self.reader(family, progress).with_settings(family.reads(backend.checkpoint))
         engine = backend.engine_class(dict(backend.options))
         progress.say(f"loading {family.name}/{backend.name} on {device} …")
         cost = on_engine_thread(lambda: load_measured(engine, artefact, device))
         return Loaded(engine, reader, on_engine_thread(engine.describe), read_manifest(artefact), cost)
 
-    def _artefact(self, family: Family, backend: Backend, device: str, progress: Progress) -> Path:
-        if refusal := catalog.unavailable(backend, device, family):
-            raise refusal
-        checkpoint = _checkpoint(family.source(backend.checkpoint), progress)
-        runner = _runner(backend, device)
-        there = not missing(checkpoint, backend.artefact, device, runner)
-        with nullcontext() if there else self._building(family, backend, device):
-            return self._build(checkpoint, backend.artefact, device, progress, runner)
-
-    def _build(
-        self, checkpoint: Path, artefact: str, device: str, progress: Progress, runner: Runner | None = None
-    ) -> Path:
-        if there := ready(checkpoint, artefact, device, runner):
-            return there  # without the engines' thread, which may be at somebody's long text
-        key = content_hash(checkpoint), artefact, runner.key if runner else ""
-        if known := self._refused.get(key):
-            raise AnswersError(known)
-        try:
-            return on_engine_thread(lambda: build(checkpoint, artefact, opened, progress, device, runner))
-        except AnswersError as error:  # its frames hold models
-            self._refused[key] = str(error)
-            raise
-
-    @contextmanager
-    def _building(self, family: Family, backend: Backend, device: str) -> Iterator[None]:
-        """Charges the time to the backend, if it comes to an end."""
-        began = time.perf_counter()
-        yield
-        self._build_s[(family, backend.name), device] += time.perf_counter() - began
-
 
 def check_device(device: str) -> None:
     """Raises InputError for a device that this machine has not got."""
     if device not in devices():
         raise InputError(f"There is no device '{device}' here. Choose one of: {', '.join(devices())}.")
-
-
-def _checkpoint(source: Source, progress: Progress) -> Path:
-    """The checkpoint's folder; what has to be downloaded comes on the caller's thread, packing on the engines'."""
-    if (folder := sources.download(source, progress)) is not None:
-        return folder
-    return on_engine_thread(lambda: sources.make_ready(source, progress))
-
-
-@cache
-def _runner(backend: Backend, device: str) -> Runner | None:
-    """What runs the backend's artefact, where its last step is not compared by that when it is built. A server that
-    runs it cannot do so before it is built."""
-    if not backend.rounds or not backend.engine_class.computes_here:
-        return None
-    if (backend.engine, backend.options, device) == (chain_of(backend.artefact)[-1].opened_by, (), "cpu"):
-        return None
-    options = dict(backend.options)
-    facts = {
-        "engine": backend.engine,
-        "options": options,
-        "versions": versions_of(backend.engine_class.packages),
-        "processor": _processor() if device == "cpu" else device_name(device),
-    }
-    where = [] if device == "cpu" else [DEVICE_TITLES[device]]
-    title = ", ".join([backend.engine_class.title, *(each.label for each in backend.choices), *where])
-    opening = partial(opened, engine=backend.engine, device=device, options=options)
-    return Runner(title, json.dumps(facts, sort_keys=True), opening)
-
-
-def _processor() -> str:
-    """Its name, and its instructions on vectors, which one name may stand for more or fewer of."""
-    vectors = sorted(flag for flag in cpu_flags() if flag.startswith(("amx", "avx")))
-    return " ".join([cpu_facts().get("model name", ""), *vectors])
-
-
-@contextmanager
-def opened(folder: Path, engine: str, device: str, options: Mapping[str, str] | None = None) -> Iterator[Forward]:
-    """A checkpoint or artefact, opened to compare logits; on the engine thread already, since builds run there."""
-    found = engine_class(engine)(options or {})
-    found.load(folder, device)
-    try:
-        yield found.forward
-    finally:
-        found.close()

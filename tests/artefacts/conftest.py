@@ -13,7 +13,7 @@ from qa_backends.checkpoints.architectures import architecture_of
 from qa_backends.checkpoints.load import load_model, save_model
 from qa_backends.checkpoints.packing import pack
 from qa_backends.progress import UNWATCHED
-from qa_backends.runtime.loading import opened
+from qa_backends.runtime.making import opened
 
 if TYPE_CHECKING:
     from pathlib import Path

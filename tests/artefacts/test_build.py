@@ -28,7 +28,7 @@ from qa_backends.engines._cpu_graph import AS_IT_STANDS, SLOW, for_cpu, split_sl
 from qa_backends.errors import ArtefactError, DriftError
 from qa_backends.paths import MODELS
 from qa_backends.progress import UNWATCHED, Cancelled, Progress
-from qa_backends.runtime.loading import opened
+from qa_backends.runtime.making import opened
 from qa_backends.training.gates import cut_down
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from qa_backends.paths import OWN_QUESTIONS
 from qa_backends.progress import UNWATCHED
 from qa_backends.reader.reader import Reader
 from qa_backends.reader.tokens import SubwordTokenizer
-from qa_backends.runtime.loading import opened
+from qa_backends.runtime.making import opened
 from qa_backends.squad import read_squad
 from qa_backends.training.gates import cut_down
 

@@ -6,6 +6,7 @@ Whoever asks is handed what is known as it grows; nothing here knows of the page
 from __future__ import annotations
 
 import statistics
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from qa_backends.reader.reader import check
 from qa_backends.runtime.telling import TELL_FROM_S, roughly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from qa_backends.catalog import Backend, Family
     from qa_backends.contract import Answer, Query, Reading
@@ -192,7 +193,8 @@ def ask(
     progress = Progress(tell, stopped)
     runtime.download(family, backends, progress)
     for outcome in state.outcomes:
-        _noting(outcome, lambda each: _make_ready(runtime, state, each, progress))
+        with _noting(outcome):
+            runtime.make_ready(family, outcome.backend, device, progress)
     if all(each.error for each in state.outcomes):
         tell("")
         return state
@@ -204,29 +206,28 @@ def ask(
         asked = [each for each in state.outcomes if each.error is None]
         for number, outcome in enumerate(asked, 1):
             place = f"{number} of {len(asked)}: " if len(asked) > 1 else ""
-            _noting(outcome, lambda each: _first_answer(turn, state, each, prepared, meter))
+            with _noting(outcome):
+                _first_answer(turn, state, outcome, prepared, meter)
         place = ""
-        state.busy = _taken(state, meter)
+        state.busy = _of_ours(state, meter.share())
         if seconds > 0 and state.answered:
             _take_turns(turn, state, prepared, seconds)
     tell("")
     return state
 
 
-def _taken(state: Asking, meter: LoadMeter) -> float | None:
-    return meter.share() if all(each.backend.engine_class.computes_here for each in state.answered) else None
+def _of_ours(state: Asking, others: float | None) -> float | None:
+    """What others took of the cores, where the backends work on these."""
+    return others if all(each.backend.engine_class.computes_here for each in state.answered) else None
 
 
-def _noting(outcome: Outcome, work: Callable[[Outcome], object]) -> None:
-    """Does the work; what goes wrong is the outcome's own."""
+@contextmanager
+def _noting(outcome: Outcome) -> Iterator[None]:
+    """For work on one of them: what goes wrong is the outcome's own."""
     try:
-        work(outcome)
+        yield
     except QAError as error:
         outcome.fail(str(error))
-
-
-def _make_ready(runtime: Runtime, state: Asking, outcome: Outcome, progress: Progress) -> None:
-    runtime.make_ready(state.family, outcome.backend, state.device, progress)
 
 
 def _first_answer(turn: Turn, state: Asking, outcome: Outcome, prepared: Prepared, meter: LoadMeter) -> None:
@@ -275,18 +276,15 @@ def _take_turns(turn: Turn, state: Asking, prepared: Prepared, seconds: float) -
     turn.progress.say(f"Taking turns to compare speeds, for at most {seconds:.0f} s …")
     tokenise_s = _tokenise_s(turn, state)
     runs = {each.backend.name: partial(_run, turn, state, each, prepared, tokenise_s) for each in compared}
-    meter, of_first = LoadMeter(), state.busy
-    meter.start()
+    of_first = state.busy
     try:
         for samples in take_turns(runs, seconds=seconds, one_each_s=one_each_s):
-            meter.stop()  # whoever draws this, draws on the same cores
             state.samples = samples
             if len(samples.blocks) >= LEAST_ROUNDS:  # before that, the first readings are what is shown
-                state.busy = _taken(state, meter)
+                state.busy = _of_ours(state, samples.others)
             turn.progress.say(_turns_so_far(samples, seconds))
             if samples.spent_s >= min(seconds, LEAST_LIVE_SECONDS) and _known_well(state):
                 break
-            meter.start()
     except QAError:
         state.samples, state.busy = Samples(), of_first  # one of a round is missing: left are the first readings
         state.turns_notice = "One reading of each: a backend failed while they took turns."
@@ -327,17 +325,20 @@ def _fitting(turn: Turn, state: Asking) -> tuple[list[Outcome], list[Outcome]]:
 
     Turns that reload a model each time would leave no time to measure in.
     """
-    candidates = sorted(state.answered, key=lambda each: each is not state.baseline)
-    sizes = [turn.runtime.size_of(state.family, each.backend, turn.device) for each in candidates]
-    fit = turn.runtime.fitting(sizes, turn.device)
-    compared = [each for each, fits in zip(candidates, fit, strict=True) if fits]
-    return compared, [each for each, fits in zip(candidates, fit, strict=True) if not fits]
+    sized: list[tuple[Outcome, int]] = []
+    for each in sorted(state.answered, key=lambda each: each is not state.baseline):
+        with _noting(each):
+            sized.append((each, turn.runtime.size_of(state.family, each.backend, turn.device)))
+    fit = turn.runtime.fitting([size for _, size in sized], turn.device)
+    compared = [each for (each, _), fits in zip(sized, fit, strict=True) if fits]
+    return compared, [each for (each, _), fits in zip(sized, fit, strict=True) if not fits]
 
 
 def _loaded(turn: Turn, state: Asking, outcomes: list[Outcome]) -> list[Outcome]:
     """Those that are loaded, or could be again after they made room for others: the turns' time is not for loading."""
     for outcome in outcomes:
-        _noting(outcome, lambda each: turn.runtime.get(state.family, each.backend, turn.device, turn.progress))
+        with _noting(outcome):
+            turn.runtime.get(state.family, outcome.backend, turn.device, turn.progress)
     return [each for each in outcomes if each.error is None]
 
 

@@ -313,6 +313,23 @@ def test_a_backend_that_cannot_be_loaded_again_for_its_turns_loses_its_card_only
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_backend_whose_build_is_gone_before_its_turns_loses_its_card_only(
+    small_family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Runtime.size_of
+
+    def size_of(self: Runtime, family: Family, backend: Backend, device: str) -> int:
+        if backend == FAKES[0]:
+            raise ArtefactError("The folder is gone.")
+        return real(self, family, backend, device)
+
+    monkeypatch.setattr(Runtime, "size_of", size_of)
+    found, _ = watched(Runtime(), small_family, FAKES)
+    assert [each.error for each in found.outcomes] == ["The folder is gone.", None, None]
+    assert set(found.samples.times) == {"baseline", "baseline-fake"}
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_baseline_that_cannot_answer_leaves_the_others_without_a_ratio(
     small_family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:

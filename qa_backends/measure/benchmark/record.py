@@ -34,8 +34,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class AtPoint:
-    """What was measured of all entries at one point; ``last`` is each one's last answer, ``others`` the share of the
-    cores, 0 to 1, that other processes took meanwhile, where it is known."""
+    """What was measured of all entries at one point; ``last`` is each one's last answer."""
 
     family: str
     point: Point
@@ -43,7 +42,11 @@ class AtPoint:
     samples: rounds.Samples
     last: dict[str, Answered]
     questions: int
-    others: float | None = None
+
+    @property
+    def others(self) -> float | None:
+        """The share of the cores, 0 to 1, that others took meanwhile, where that is known and tells anything."""
+        return self.samples.others if all(each.contestant.computes_here for each in self.entries) else None
 
     def against(self, entry: Entry, name: str | None, order: str) -> Against | None:
         """How many times as fast as the entry of that name and order, where it took part and is another."""

@@ -20,7 +20,6 @@ from qa_backends.measure.benchmark.plan import MIXED_QUESTIONS, SHOWN_AT, Benchm
 from qa_backends.measure.benchmark.record import AtPoint, Entry, alone_record, record_of
 from qa_backends.measure.quality.datasets import own_questions
 from qa_backends.measure.results.records import AloneRecord, Benchmark, BenchmarkRecord, LeftOut
-from qa_backends.measure.timing.load import LoadMeter
 from qa_backends.measure.timing.machine import Machine, this_machine
 from qa_backends.measure.timing.rounds import Samples, blocks_for, take_turns
 from qa_backends.measure.timing.statistics import LEAST_ROUNDS
@@ -110,7 +109,6 @@ class _Sweeping:
         self._contestants: dict[str, list[Contestant]] = {}
         self._last: dict[str, Answered] = {}
         self._cold: dict[str, StageTimes] = {}  # of the point under way, also where it is measured again
-        self._others: float | None = None  # what others took of the cores meanwhile
         self._work_done = self._spent_s = 0.0
         self._cost_s = self._rest_s = 0.0
 
@@ -210,7 +208,7 @@ class _Sweeping:
                 self._leave_out("", point, f"five runs of each do not fit in {self._plan.seconds:g} s; give more time")
                 return
             samples = replace(samples, cold=samples.cold | self._cold)
-            at = AtPoint(self._plan.family, point, entries, samples, dict(self._last), len(queries), self._others)
+            at = AtPoint(self._plan.family, point, entries, samples, dict(self._last), len(queries))
             self._state.records += [record_of(at, each, each.contestant.facts(turn)) for each in entries]
             return
 
@@ -255,29 +253,24 @@ class _Sweeping:
         self._state.timing = True
         rounds, per_block = blocks_for(self._plan.runs)
         done = int(self._state.done)
-        samples, meter = Samples(), LoadMeter()
+        samples = Samples()
         runs: dict[str, Run] = {each.key: partial(self._run, turn, each, queries) for each in entries}
         turns = take_turns(
             runs, seconds=self._plan.seconds, rounds=rounds, per_block=per_block, warm_up_share=WARM_UP_SHARE
         )
         try:
             self._progress.say(f"{note}{point}: warming up …")
-            meter.start()
             for samples in turns:
-                meter.stop()  # whoever draws this, draws on the same cores
                 taken = sum(samples.blocks)
                 share = max(taken / self._plan.runs, samples.spent_s / self._plan.seconds)
                 self._state.done = done + min(share, 0.99)
                 self._state.left_s = self._rest_s + self._cost_s * max(0.0, 1 - share)
                 self._progress.say(f"{note}{point}: {taken} run{'s' if taken > 1 else ''} of each")
-                meter.start()
         except Cancelled:
             if len(samples.blocks) < LEAST_ROUNDS:
                 raise
         finally:
             self._state.timing = False
-        here = all(each.contestant.computes_here for each in entries)
-        self._others = meter.share() if here else None
         return samples if len(samples.blocks) >= LEAST_ROUNDS else None
 
     def _run(self, turn: Turn, entry: Entry, queries: list[Query]) -> StageTimes:

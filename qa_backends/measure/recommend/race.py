@@ -182,7 +182,11 @@ class Race:
                     break
         finally:
             self._search.timing = False
-        return found if found and found.rounds >= LEAST_ROUNDS else None
+        if found is None or found.rounds < LEAST_ROUNDS:
+            return None
+        here = all(each.computes_here for each in contestants)
+        self._search.others.append(found.samples.others if here else None)
+        return found
 
     def _one_each_s(self, contestants: Sequence[Contestant]) -> float:
         """Of a run of each at each length, by what is known of them; 0 with the pipeline, which had no reading."""

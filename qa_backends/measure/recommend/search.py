@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from qa_backends.measure.quality.datasets import TITLES
+from qa_backends.measure.timing.load import said_of
 from qa_backends.measure.timing.statistics import on_frontier
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Search:
     timed, and not to be disturbed; ``done`` of ``of`` counts steps.
 
     ``advised`` and ``tied`` are names: the backend to use, and all those, it included, that are as fast as the fastest.
+    ``others`` are the shares of the cores that others took during each heat, where that tells anything.
     """
 
     wish: Wish
@@ -107,6 +109,7 @@ class Search:
     candidates: list[Candidate] = field(default_factory=list)
     advised: str = ""
     tied: tuple[str, ...] = ()
+    others: list[float | None] = field(default_factory=list)
     done: float = 0.0
     of: int = 0
     left_s: float = 0.0
@@ -115,7 +118,8 @@ class Search:
 
     def copy(self) -> Search:
         """The search as it stands now; what is found later does not change it."""
-        return replace(self, candidates=[replace(each, ms=dict(each.ms)) for each in self.candidates])
+        candidates = [replace(each, ms=dict(each.ms)) for each in self.candidates]
+        return replace(self, candidates=candidates, others=list(self.others))
 
     def candidate(self, name: str) -> Candidate:
         """The candidate of that name, which there is."""
@@ -186,14 +190,16 @@ def frontier(search: Search) -> str:
 
 
 def timed(search: Search) -> str:
-    """What was timed; where something is advised, on how many questions its answers were checked; and who is not
-    ``charted`` beside the others."""
+    """What was timed, and whether others disturbed it; where something is advised, on how many questions its answers
+    were checked; and who is not ``charted`` beside the others."""
     here = search.candidate(search.advised).here if search.advised else None
-    checked = f" Answers were checked on {here.n} of the app's own questions." if here else ""
+    checked = f"Answers were checked on {here.n} of the app's own questions." if here else ""
     what = f"{search.wish.of.short}, {search.wish.raced_on}"
     without = "; ".join(each.title for each in search.unshipped)
-    left_out = f" Without F1 on SQuAD, and so neither charted nor on the frontier: {without}." if without else ""
-    return f"Timed: {what}, on {search.machine.sentence(search.wish.device)}.{checked}{left_out}"
+    left_out = f"Without F1 on SQuAD, and so neither charted nor on the frontier: {without}." if without else ""
+    disturbed = said_of(search.others)
+    said = [f"Timed: {what}, on {search.machine.sentence(search.wish.device)}.", disturbed, checked, left_out]
+    return " ".join(each for each in said if each)
 
 
 def _speed(search: Search, best: Candidate) -> str:

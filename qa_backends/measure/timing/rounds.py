@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from qa_backends.contract import StageTimes
+from qa_backends.measure.timing.load import LoadMeter
 from qa_backends.measure.timing.statistics import LEAST_ROUNDS, Ratio, speed_up
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class Samples:
     """Every timed run of each backend, in the order they were taken, and the very first run of each, made cold.
 
     ``blocks`` are the sizes of the blocks that the runs came in. ``spent_s`` is what all of it took so far, without the
-    time in which whoever asked for it looked at what there was.
+    time in which whoever asked for it looked at what there was. ``others`` is the share that others took of the cores
+    meanwhile, see ``load.LoadMeter``: of runs that compute in another process it tells nothing.
     """
 
     times: dict[str, list[StageTimes]] = field(default_factory=dict)
@@ -44,6 +46,7 @@ class Samples:
     blocks: list[int] = field(default_factory=list)
     warm_up_runs: int = 0
     spent_s: float = 0.0
+    others: float | None = None
 
     def compute_s(self, name: str) -> list[float]:
         return [each.compute_s for each in self.times.get(name, [])]
@@ -80,6 +83,8 @@ def take_turns(
     """
     if not runs or not turns_fit(one_each_s, len(runs), seconds):
         return
+    meter = LoadMeter()
+    meter.start()
     began = time.perf_counter()
     samples = Samples({name: [] for name in runs}, {name: run() for name, run in runs.items()})
     if not one_each_s:
@@ -105,7 +110,10 @@ def take_turns(
         samples.spent_s = seconds - (deadline - ended)
         if len(samples.blocks) < LEAST_ROUNDS and _too_late(samples, round_cost, deadline):
             return
+        meter.stop()  # whoever draws what is yielded, draws on the same cores
+        samples.others = meter.share()
         yield samples.copy()
+        meter.start()
         deadline += time.perf_counter() - ended
         if _too_late(samples, round_cost, deadline):
             return

@@ -16,6 +16,7 @@ from qa_backends.measure.recommend import recommend as module
 from qa_backends.measure.recommend.recommend import recommend
 from qa_backends.measure.recommend.search import F1, Candidate, Search, advice, frontier, timed
 from qa_backends.measure.recommend.wish import Wish
+from qa_backends.measure.timing.load import said_of
 from qa_backends.measure.timing.statistics import Interval
 from qa_backends.progress import UNWATCHED
 
@@ -104,6 +105,8 @@ def test_what_was_timed_is_said_with_the_machine_and_with_what_the_advised_one_w
     assert timed(found) == f"{said} Answers were checked on 24 of the app's own questions."
     found.candidates[0] = replace(QUICK, here=None)
     assert timed(found) == said
+    found.others = [None, 0.02, 0.4]
+    assert timed(found) == f"{said} {said_of(found.others)}", "a busy machine may name another one"
 
 
 def test_each_stands_where_it_came_to() -> None:

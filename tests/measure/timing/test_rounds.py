@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qa_backends.contract import StageTimes
+from qa_backends.measure.timing.load import LoadMeter
 from qa_backends.measure.timing.rounds import WARM_UP_RUNS, Samples, blocks_for, take_turns, turns_fit
 
 if TYPE_CHECKING:
@@ -49,6 +50,24 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
     monkeypatch.setattr("qa_backends.measure.timing.rounds.time", found)
     return found
+
+
+def test_others_are_metered_while_turns_are_taken_and_not_while_they_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(LoadMeter, "start", lambda _meter: done.append("on"))
+    monkeypatch.setattr(LoadMeter, "stop", lambda _meter: done.append("off"))
+    monkeypatch.setattr(LoadMeter, "share", lambda _meter: 0.1 * done.count("off"))
+    shares = []
+    for samples in take_turns({"a": run_of(0.001, done, "run")}, seconds=60, rounds=3):
+        done.append("look")
+        shares.append(samples.others)
+    assert shares == [0.1, 0.2, pytest.approx(0.3)]
+    metered = False
+    for each in done:
+        metered = {"on": True, "off": False}.get(each, metered)
+        assert each in ("on", "off") or metered is (each == "run")
 
 
 def test_backends_take_turns_in_alternating_order_after_warming_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ def test_a_stop_while_the_questions_are_downloaded_gives_the_buttons_back(monkey
         tab = AccuracyTab(Runtime())
 
     def download(_name: str, progress: Progress) -> None:
-        tab.stop(request)
+        tab._bar.stop(request)
         progress.say("half of it has come")
 
     monkeypatch.setattr("qa_backends.web.accuracy.tab.data_set", download)
@@ -146,7 +146,7 @@ def test_a_table_that_is_empty_is_not_said_to_show_what_ships(
     with gr.Blocks():
         tab = AccuracyTab(Runtime())
     assert bool(tab._table.value) is ships
-    assert ("shows what ships" in tab._progress.value) is ships
+    assert ("shows what ships" in tab._bar.progress.value) is ships
 
 
 def test_what_is_chosen_is_said_in_a_line() -> None:

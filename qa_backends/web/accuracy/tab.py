@@ -30,8 +30,8 @@ from qa_backends.web.shared.choices import (
     preselected,
 )
 from qa_backends.web.shared.downloads import Downloads
-from qa_backends.web.shared.html import finished, idle, problem, running
-from qa_backends.web.shared.stops import Stops, startable_again
+from qa_backends.web.shared.html import finished, idle, running
+from qa_backends.web.shared.runbar import RunBar
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, HIDDEN, PRIVATE, Changes, Updates
 from qa_backends.web.shared.worker import Worker
 
@@ -60,10 +60,9 @@ class AccuracyTab:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._stops = Stops()
-        self.stops = [self._stops]
         self._downloads = Downloads()
         self._draw()
+        self.stops = [self._bar.stops]
         self._wire()
 
     def _draw(self) -> None:
@@ -72,11 +71,8 @@ class AccuracyTab:
         with gr.Row(elem_classes="qa-start-bar"):
             with gr.Column(scale=8, min_width=280):
                 self._draw_choices()
-            self._start = gr.Button("Start", variant="primary", elem_id="qa-accuracy-start", scale=0, min_width=150)
-        with gr.Row(elem_classes="qa-running"):
-            ready = READY + (UNTIL_THEN if records else "")
-            self._progress = gr.HTML(idle(ready), elem_id="qa-accuracy-progress")
-            self._stop = gr.Button("Stop", elem_id="qa-accuracy-stop", scale=0, min_width=110, visible=False)
+            start = gr.Button("Start", variant="primary", elem_id="qa-accuracy-start", scale=0, min_width=150)
+        self._bar = RunBar(start, READY + (UNTIL_THEN if records else ""), "qa-accuracy")
         self._caption = gr.HTML(html.caption(records, SHIPS), elem_id="qa-accuracy-caption")
         self._table = gr.HTML(html.table(records), elem_id="qa-accuracy-table")
         self._draw_downloads(records)
@@ -141,12 +137,9 @@ class AccuracyTab:
         said_by: list[Any] = [self._backends, self.family, self._device, self._data, self._limit]
         gr.on([each.change for each in said_by], lambda *values: gr.Accordion(label=said_of(*values)), said_by,
               self._options, queue=False, **PRIVATE)  # fmt: skip
-        outputs = [self._measured, self._progress, self._start, self._stop, self._caption, self._table, self._json,
-                   self._csv, self._predictions, self._one, self._other, self._differing, self._command]  # fmt: skip
-        work = self._start.click(self.start, chosen, outputs, trigger_mode="once", concurrency_id="accuracy",
-                                 concurrency_limit=16, **PRIVATE)  # fmt: skip
-        startable_again(work, self._start, self._stop, self._progress)
-        self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
+        outputs = [self._measured, self._caption, self._table, self._json, self._csv, self._predictions, self._one,
+                   self._other, self._differing, self._command]  # fmt: skip
+        self._bar.wire(self.start, chosen, outputs)
         for compared in (self._one, self._other):
             compared.input(self.show, [self._measured, self._one, self._other], self._differing, **FOLLOWED)
 
@@ -166,30 +159,23 @@ class AccuracyTab:
         request: gr.Request,
     ) -> Iterator[Changes]:  # fmt: skip
         """Evaluates each backend and shows its line when it is done."""
-        stop = self._stops.begin(request)
         state: Evaluation | None = None
         shown = 0
-        ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
-        yield {
-            self._progress: running(0, 0, "Starting …"),
-            self._start: gr.Button(interactive=False), self._stop: gr.Button(visible=True, interactive=False),
-        }  # fmt: skip
         try:
-            for state in Worker[Evaluation](
-                lambda put: self._evaluate(put, backends, family, device, data, file, limit, stop)
-            ):
-                going = gr.Button(interactive=bool(state.status) and not stop.is_set())
-                bar = running(state.done, state.of, state.status or DONE, unit=UNIT, left_s=state.left_s)
-                grown = self._grown(state.results, data, file) if len(state.results) > shown else {}
-                shown = len(state.results)
-                yield {self._progress: bar, self._stop: going, **grown}
+            with self._bar.under_way(request) as stop:
+                yield self._bar.starting()
+                for state in Worker[Evaluation](
+                    lambda put: self._evaluate(put, backends, family, device, data, file, limit, stop)
+                ):
+                    bar = running(state.done, state.of, state.status or DONE, unit=UNIT, left_s=state.left_s)
+                    grown = self._grown(state.results, data, file) if len(state.results) > shown else {}
+                    shown = len(state.results)
+                    yield self._bar.going_on(bar, state.status, stop) | grown
         except QAError as error:
-            yield {self._progress: problem(str(error)), **ended}
+            yield self._bar.failed(error)
             return
-        finally:
-            self._stops.over(request, stop)
         if state is not None:
-            yield self._finished(state, stopped=stop.is_set()) | ended
+            yield self._finished(state, stopped=stop.is_set()) | self._bar.ended()
 
     def _grown(self, results: Sequence[Evaluated], data: str, file: str | None) -> Changes:
         """Everything that shows the finished backends, and what can be taken away; earlier differences go."""
@@ -236,7 +222,7 @@ class AccuracyTab:
         sentence = f"Stopped; {kept}." if stopped else DONE
         done, of = state.done, state.of
         bar = finished(done, of, sentence, unit=UNIT, without=state.left_out) if of else idle(sentence)
-        found: Changes = {self._progress: bar}
+        found: Changes = {self._bar.progress: bar}
         if not state.results:
             return found
         measured = Shown(tuple(state.results))
@@ -250,11 +236,6 @@ class AccuracyTab:
             self._other: gr.Dropdown(names, value=other, visible=shown),
             self._differing: self.show(measured, one, other) if both else "",
         }
-
-    def stop(self, request: gr.Request) -> Any:
-        """Ends the visitor's own evaluation after the questions under way."""
-        self._stops.end(request)
-        return gr.Button(interactive=False)
 
     def show(self, measured: Shown | None, one: str, other: str) -> str:
         """The questions on which the two differ."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator  # at run time too: Gradio reads the signatures of what it calls
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,7 @@ from qa_backends.measure.recommend.search import Search
 from qa_backends.measure.recommend.wish import Wish
 from qa_backends.web.benchmark import found
 from qa_backends.web.shared.choices import place_of
-from qa_backends.web.shared.html import idle, problem, running
-from qa_backends.web.shared.stops import Stops, startable_again
+from qa_backends.web.shared.runbar import RunBar
 from qa_backends.web.shared.widgets import CODE_BOX, HIDDEN, PRIVATE, Changes
 from qa_backends.web.shared.worker import Worker
 
@@ -31,7 +31,6 @@ READY = (
     "Every tested backend whose known F1 is good enough is built, its answers are checked, and they race on this "
     "machine. Slow and wrong ones go early."
 )
-SEARCHES_AT_ONCE = 16
 
 
 class Fastest:
@@ -39,8 +38,8 @@ class Fastest:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self.stops = Stops()
         self._draw()
+        self.stops = self._bar.stops
 
     def _draw(self) -> None:
         first = _title(catalog.default_family(), list(devices()[:1]))
@@ -48,10 +47,8 @@ class Fastest:
             with gr.Row(elem_classes="qa-start-bar"):
                 with gr.Column(scale=8, min_width=280):
                     self._draw_wishes()
-                self._start = gr.Button("Find the fastest", elem_id="qa-fastest-start", scale=0, min_width=190)
-            with gr.Row(elem_classes="qa-running"):
-                self._progress = gr.HTML(idle(READY), elem_id="qa-fastest-progress")
-                self._stop = gr.Button("Stop", elem_id="qa-fastest-stop", scale=0, min_width=110, visible=False)
+                start = gr.Button("Find the fastest", elem_id="qa-fastest-start", scale=0, min_width=190)
+            self._bar = RunBar(start, READY, "qa-fastest")
             self._verdict = gr.HTML("", elem_id="qa-fastest-verdict", visible=HIDDEN)
             self._chart = gr.Plot(show_label=False, visible=HIDDEN, elem_id="qa-fastest-chart")
             self._table = gr.HTML("", elem_id="qa-fastest-table", visible=HIDDEN)
@@ -75,13 +72,7 @@ class Fastest:
     def wire(self, family: gr.Radio, chosen: gr.CheckboxGroup) -> None:
         """Searches among the backends of the family, on the first of the chosen devices."""
         wishes: list[Any] = [self._loss, self._memory, self._batch, self._seconds, self._lengths]
-        outputs = [self._progress, self._start, self._stop, self._verdict, self._chart, self._table, self._command]
-        work = self._start.click(
-            self.start, [family, chosen, *wishes], outputs, trigger_mode="once", concurrency_id="fastest",
-            concurrency_limit=SEARCHES_AT_ONCE, **PRIVATE,
-        )  # fmt: skip
-        startable_again(work, self._start, self._stop, self._progress)
-        self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
+        self._bar.wire(self.start, [family, chosen, *wishes], [self._verdict, self._chart, self._table, self._command])
         gr.on([family.change, chosen.change], lambda *values: gr.Accordion(label=_title(*values)), [family, chosen],
               self._whole, queue=False, **PRIVATE)  # fmt: skip
 
@@ -91,36 +82,33 @@ class Fastest:
     ) -> Iterator[Changes]:  # fmt: skip
         """Searches and draws as it goes."""
         wish = _wish(family or catalog.default_family(), (on or ["cpu"])[0], loss, memory, batch, seconds, lengths)
-        ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
-        stop = self.stops.begin(request)
-        raced = 0
         try:
-            if wish.seconds > MOST_SECONDS_HERE:
-                raise InputError(
-                    f"On this page a race takes at most {MOST_SECONDS_HERE} seconds, so that others get their turn. "
-                    "The command line takes more."
-                )
-            wish.check()  # before what was found earlier is hidden
-            yield {
-                self._progress: running(0, 0, "Starting …"), self._start: gr.Button(interactive=False),
-                self._stop: gr.Button(visible=True, interactive=False), self._verdict: gr.HTML(visible=HIDDEN),
-                self._chart: gr.Plot(visible=HIDDEN), self._table: gr.HTML(visible=HIDDEN),
-                self._command: gr.Code(visible=HIDDEN),
-            }  # fmt: skip
-            for search in Worker[Search](
-                lambda put: recommend(self._runtime, wish, emit=lambda each: put(each.copy()), stopped=stop.is_set),
-                timed=lambda each: each.timing,
-            ):
-                going = gr.Button(interactive=bool(search.status) and not stop.is_set())
-                grown = self._grown(search) if not search.status or len(search.raced) > raced else {}
-                raced = len(search.raced)
-                yield {self._progress: found.progress(search), self._stop: going, **grown}
+            with self._bar.under_way(request) as stop:
+                yield from self._search(wish, stop)
         except QAError as error:
-            yield {self._progress: problem(str(error)), **ended}
+            yield self._bar.failed(error)
             return
-        finally:
-            self.stops.over(request, stop)
-        yield {self._command: gr.Code(wish.command(), visible=True), **ended}
+        yield {self._command: gr.Code(wish.command(), visible=True), **self._bar.ended()}
+
+    def _search(self, wish: Wish, stop: threading.Event) -> Iterator[Changes]:
+        if wish.seconds > MOST_SECONDS_HERE:
+            raise InputError(
+                f"On this page a race takes at most {MOST_SECONDS_HERE} seconds, so that others get their turn. The "
+                "command line takes more."
+            )
+        wish.check()  # before what was found earlier is hidden
+        yield self._bar.starting() | {
+            self._verdict: gr.HTML(visible=HIDDEN), self._chart: gr.Plot(visible=HIDDEN),
+            self._table: gr.HTML(visible=HIDDEN), self._command: gr.Code(visible=HIDDEN),
+        }  # fmt: skip
+        raced = 0
+        for search in Worker[Search](
+            lambda put: recommend(self._runtime, wish, emit=lambda each: put(each.copy()), stopped=stop.is_set),
+            timed=lambda each: each.timing,
+        ):
+            grown = self._grown(search) if not search.status or len(search.raced) > raced else {}
+            raced = len(search.raced)
+            yield self._bar.going_on(found.progress(search), search.status, stop) | grown
 
     def _grown(self, search: Search) -> Changes:
         """What shows the candidates: when they were first timed, and in the end."""
@@ -130,11 +118,6 @@ class Fastest:
             self._chart: gr.Plot(figure, visible=True) if figure else gr.skip(),
             self._table: gr.HTML(found.table(search), visible=True),
         }
-
-    def stop(self, request: gr.Request) -> Any:
-        """Ends the visitor's own search at its next run."""
-        self.stops.end(request)
-        return gr.Button(interactive=False)
 
 
 def _title(family: str, chosen: list[str]) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence  # at run time too: Gradio reads the signatures of what it calls
+import threading
+from collections.abc import (  # at run time too: Gradio reads the signatures of what it calls
+    Generator,
+    Iterator,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +29,8 @@ from qa_backends.web.benchmark.choices import command_of, plan_of, said_of
 from qa_backends.web.benchmark.fastest import Fastest
 from qa_backends.web.shared.choices import backend_choices, device_choices, family_choices, offer, preselected
 from qa_backends.web.shared.downloads import Downloads
-from qa_backends.web.shared.html import idle, problem, room_for, running
-from qa_backends.web.shared.stops import Stops, startable_again
+from qa_backends.web.shared.html import problem, room_for
+from qa_backends.web.shared.runbar import RunBar
 from qa_backends.web.shared.widgets import CODE_BOX, FOLLOWED, HIDDEN, PRIVATE, Changes
 from qa_backends.web.shared.worker import Worker
 
@@ -49,8 +54,6 @@ HOW_TO_READ = (
     "whole answers."
 )
 MOST_SECONDS_HERE = 60
-BENCHMARKS_AT_ONCE = 16
-"""They take turns, measurement by measurement."""
 WHOLE, FLAT = "benchmark.json", "benchmark.csv"
 
 
@@ -79,9 +82,8 @@ class BenchmarkTab:
         self._views: dict[str, _View] = {}
         self._downloads = Downloads()
         fastest = Fastest(runtime)
-        self._stops = Stops()
-        self.stops = [self._stops, fastest.stops]
         self._draw()
+        self.stops = [self._bar.stops, fastest.stops]
         self._wire()
         fastest.wire(self.family, self._devices)
 
@@ -91,10 +93,8 @@ class BenchmarkTab:
         with gr.Row(elem_classes="qa-start-bar"):
             with gr.Column(scale=8, min_width=280):
                 self._draw_choices()
-            self._start = gr.Button("Start", variant="primary", elem_id="qa-bench-start", scale=0, min_width=190)
-        with gr.Row(elem_classes="qa-running"):
-            self._progress = gr.HTML(idle(READY), elem_id="qa-bench-progress")
-            self._stop = gr.Button("Stop", elem_id="qa-bench-stop", scale=0, min_width=110, visible=False)
+            start = gr.Button("Start", variant="primary", elem_id="qa-bench-start", scale=0, min_width=190)
+        self._bar = RunBar(start, READY, "qa-bench")
         self._caption = gr.HTML(html.caption(first.benchmark, first.whose) if first else "", elem_id="qa-bench-caption")
         self._draw_charts(first)
         self._draw_details(first)
@@ -191,15 +191,10 @@ class BenchmarkTab:
             self._mixed, self._reference,
         ]  # fmt: skip
         outputs = [
-            self._own, self._progress, self._start, self._stop, *self._charts, self._to_fill, self._table, self._view,
-            self._at, self._names, self._caption, self._command, self._json, self._csv, self._comparison,
+            self._own, *self._charts, self._to_fill, self._table, self._view, self._at, self._names, self._caption,
+            self._command, self._json, self._csv, self._comparison,
         ]  # fmt: skip
-        work = self._start.click(
-            self.start, [self._log, self._at, *chosen], outputs, trigger_mode="once", concurrency_id="bench",
-            concurrency_limit=BENCHMARKS_AT_ONCE, **PRIVATE,
-        )  # fmt: skip
-        startable_again(work, self._start, self._stop, self._progress)
-        self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
+        self._bar.wire(self.start, [self._log, self._at, *chosen], outputs)
         self.family.input(
             lambda family, chosen: offer(family, None, chosen),
             [self.family, self._backends],
@@ -220,11 +215,7 @@ class BenchmarkTab:
     ) -> Iterator[Changes]:  # fmt: skip
         """Measures and draws as it goes; what is shown from the first measurement on is the visitor's own."""
         session = request.session_hash or ""
-        stop = self._stops.begin(request)
         view = self._views[session] = _View(log, at)
-        state: Sweep | None = None
-        drawn = 0
-        ended = {self._start: gr.Button(interactive=True), self._stop: gr.Button(visible=False)}
         try:
             if float(seconds or 0) > MOST_SECONDS_HERE:
                 raise InputError(
@@ -232,29 +223,30 @@ class BenchmarkTab:
                     "turn. The command line takes more."
                 )
             plan = plan_of(backends, family, devices, lengths, batches, runs, seconds, mixed, reference)
-            yield {
-                self._comparison: "", self._progress: running(0, 0, "Starting …"),
-                self._start: gr.Button(interactive=False), self._stop: gr.Button(visible=True, interactive=False),
-            }  # fmt: skip
-            for state in Worker[Sweep](
-                lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=stop.is_set),
-                timed=lambda each: each.timing,
-            ):
-                going = gr.Button(interactive=bool(state.status) and not stop.is_set())
-                grown = self._grown(state, view) if len(state.records) > drawn else {}
-                drawn = len(state.records)
-                yield {self._progress: html.progress(state), self._stop: going, **grown}
+            with self._bar.under_way(request) as stop:
+                state = yield from self._measure(plan, view, stop)
         except QAError as error:
-            yield {self._progress: problem(str(error)), **ended}
+            yield self._bar.failed(error)
             return
         finally:
-            self._stops.over(request, stop)
             if self._views.get(session) is view:
                 del self._views[session]
-        if state is None or not state.records:
-            yield ended
-            return
-        yield self._grown(state, view) | ended
+        yield (self._grown(state, view) if state and state.records else {}) | self._bar.ended()
+
+    def _measure(
+        self, plan: BenchmarkPlan, view: _View, stop: threading.Event
+    ) -> Generator[Changes, None, Sweep | None]:
+        yield self._bar.starting() | {self._comparison: ""}
+        state: Sweep | None = None
+        drawn = 0
+        for state in Worker[Sweep](
+            lambda put: sweep(self._runtime, plan, emit=lambda each: put(each.copy()), stopped=stop.is_set),
+            timed=lambda each: each.timing,
+        ):
+            grown = self._grown(state, view) if len(state.records) > drawn else {}
+            drawn = len(state.records)
+            yield self._bar.going_on(html.progress(state), state.status, stop) | grown
+        return state
 
     def _grown(self, state: Sweep, view: _View) -> Changes:
         """Everything that shows the records, as the visitor has chosen to look at them meanwhile."""
@@ -276,11 +268,6 @@ class BenchmarkTab:
             self._caption: html.caption(own.benchmark, OWN),
             self._command: command_of(own.benchmark),
         }
-
-    def stop(self, request: gr.Request) -> Any:
-        """Ends the visitor's own benchmark at its next run."""
-        self._stops.end(request)
-        return gr.Button(interactive=False)
 
     def redraw(
         self, own: Shown | None, at: int | None, log: bool, names: list[str], request: gr.Request, changed: gr.EventData

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from qa_backends.web.shared.html import problem
-from qa_backends.web.shared.widgets import PRIVATE
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
-
-    from gradio.events import Dependency
 
     from qa_backends.web.shared.widgets import Updates
 
@@ -116,11 +111,3 @@ class Stops:
             self.over(request, stop)
         if stop.is_set():
             yield tuple(gr.skip() for _ in drawing)
-
-
-def startable_again(work: Dependency, start: gr.Button, stop: gr.Button, progress: gr.HTML) -> None:
-    """After an error that nobody translated, of which Gradio's page would say no more than that there was one."""
-    work.failure(
-        lambda: (gr.Button(interactive=True), gr.Button(visible=False), problem(UNFORESEEN)),
-        None, [start, stop, progress], queue=False, **PRIVATE,
-    )  # fmt: skip

@@ -162,7 +162,7 @@ class AccuracyTab:
         state: Evaluation | None = None
         shown = 0
         try:
-            with self._bar.under_way(request) as stop:
+            with self._bar.stops.during(request) as stop:
                 yield self._bar.starting()
                 for state in Worker[Evaluation](
                     lambda put: self._evaluate(put, backends, family, device, data, file, limit, stop)

@@ -69,15 +69,15 @@ class OwnModel:
     def load(self, wanted: str, device: str, request: gr.Request) -> Iterator[Updates]:
         """Fetches and checks the model; then it is chosen, with its usual backends ticked."""
         unchanged = [gr.skip()] * (self._others + 2)
-        stop = self.stops.begin(request)
         allowed = self._allowed.at(request)
         found: list[catalog.Family] = []
-        yield (note("Looking …"), gr.Button(visible=True), *unchanged)
         try:
-            for status in Worker[str](
-                lambda put: found.append(self._adopt(wanted, allowed, Progress(put, stop.is_set)))
-            ):
-                yield (note(status), gr.skip(), *unchanged)
+            with self.stops.during(request) as stop:
+                yield (note("Looking …"), gr.Button(visible=True), *unchanged)
+                for status in Worker[str](
+                    lambda put: found.append(self._adopt(wanted, allowed, Progress(put, stop.is_set)))
+                ):
+                    yield (note(status), gr.skip(), *unchanged)
         except QAError as error:
             yield (problem(str(error)), gr.Button(visible=False), *unchanged)
             return
@@ -85,8 +85,6 @@ class OwnModel:
             kept = "; what had come is kept for the next time" if allowed.folders else ""
             yield (note(f"Stopped{kept}."), gr.Button(visible=False), *unchanged)
             return
-        finally:
-            self.stops.over(request, stop)
         (family,) = found
         said = f"{family.title} is loaded, as the family {family.name}. {family.summary}"
         chosen, *others = _choices(self._others + 1)

@@ -83,7 +83,7 @@ class Fastest:
         """Searches and draws as it goes."""
         wish = _wish(family or catalog.default_family(), (on or ["cpu"])[0], loss, memory, batch, seconds, lengths)
         try:
-            with self._bar.under_way(request) as stop:
+            with self._bar.stops.during(request) as stop:
                 yield from self._search(wish, stop)
         except QAError as error:
             yield self._bar.failed(error)

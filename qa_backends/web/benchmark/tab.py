@@ -223,7 +223,7 @@ class BenchmarkTab:
                     "turn. The command line takes more."
                 )
             plan = plan_of(backends, family, devices, lengths, batches, runs, seconds, mixed, reference)
-            with self._bar.under_way(request) as stop:
+            with self._bar.stops.during(request) as stop:
                 state = yield from self._measure(plan, view, stop)
         except QAError as error:
             yield self._bar.failed(error)

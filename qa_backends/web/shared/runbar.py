@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -44,15 +43,6 @@ class RunBar:
             None, [self.progress, self._start, self._stop], queue=False, **PRIVATE,
         )  # fmt: skip
         self._stop.click(self.stop, None, self._stop, queue=False, **PRIVATE)
-
-    @contextmanager
-    def under_way(self, request: gr.Request) -> Iterator[threading.Event]:
-        """What ends the visitor's work, which is that within."""
-        stop = self.stops.begin(request)
-        try:
-            yield stop
-        finally:
-            self.stops.over(request, stop)
 
     def stop(self, request: gr.Request) -> Any:
         """Ends the visitor's own work, at its next run or batch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import gradio as gr
@@ -43,6 +43,15 @@ class Stops:
             stop = self._events[request.session_hash or ""] = threading.Event()
             self._changed.notify_all()
         return stop
+
+    @contextmanager
+    def during(self, request: gr.Request) -> Iterator[threading.Event]:
+        """What ends the visitor's work, which is that within: see ``begin`` and ``over``."""
+        stop = self.begin(request)
+        try:
+            yield stop
+        finally:
+            self.over(request, stop)
 
     def end(self, request: gr.Request) -> None:
         """Tells the visitor's work to end, if there is any."""
@@ -96,18 +105,16 @@ class Stops:
         The last word of work that was stopped leaves all as it is: Gradio repeats the last one when an event is over,
         and would draw over what a newer question, or Cancel, has drawn since.
         """
-        stop = self.begin(request)
         drawing: Updates = ()
-        try:
-            with closing(work(stop)) as drawings:
-                for drawing in drawings:
-                    if stop.is_set():
-                        break
-                    yield drawing
-        except GeneratorExit:  # cancelled, or its page was closed
-            stop.set()
-            raise
-        finally:
-            self.over(request, stop)
+        with self.during(request) as stop:
+            try:
+                with closing(work(stop)) as drawings:
+                    for drawing in drawings:
+                        if stop.is_set():
+                            break
+                        yield drawing
+            except GeneratorExit:  # cancelled, or its page was closed
+                stop.set()
+                raise
         if stop.is_set():
             yield tuple(gr.skip() for _ in drawing)
